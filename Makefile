@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Every target does its own set-up: python3 (3.11 or later), a C compiler and a package index are
+# all that is needed. PYTHON=python3.12 make test   chooses another interpreter.
+PYTHON ?= python3
+VENV ?= .venv
+SETUP_ARGS ?=
+DEMO ?= examples/demo.py
+BENCH ?= -m benchmarks.speed
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+# For programs that call others by name: meson calls cython and ninja, cython-lint pycodestyle.
+WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
+# Directories are listed too: their time changes when a file is added or removed.
+SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test checked lint format bench package clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make demo      build the package and show what it does'
+	@echo 'make test      run the tests on the built package      (PYTEST_ARGS="-k factor -x")'
+	@echo 'make checked   the same, the core compiled with bounds checks'
+	@echo 'make lint      style, types, and the direction of imports'
+	@echo 'make format    rewrite the sources in the house format'
+	@echo 'make bench     measure against refitting with other libraries'
+	@echo 'make package   build and install into $(VENV) only'
+	@echo 'make clean     remove what these targets made'
+
+demo: package $(VENV)/.has-demo
+	$(PY) $(DEMO)
+
+# Two processes, so one BLAS thread in each: more would compete for the same cores.
+test: package $(VENV)/.has-test
+	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 $(PYTEST_ARGS)
+
+# In a noexcept function an IndexError is only printed; the -W makes it fail the test.
+checked:
+	$(MAKE) test VENV=.venv-checked SETUP_ARGS=--config-settings=setup-args=-Dchecked=true \
+	  PYTEST_ARGS='-W error::pytest.PytestUnraisableExceptionWarning $(PYTEST_ARGS)'
+
+lint: $(VENV)/.has-lint
+	$(BIN)/ruff check --output-format=concise .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(WITH_PATH) cython-lint src
+	PYTHONPATH=src $(BIN)/lint-imports
+
+format: $(VENV)/.has-lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: package $(VENV)/.has-bench
+	$(PY) $(BENCH)
+
+package: $(VENV)/.package
+
+clean:
+	rm -rf .venv .venv-checked build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+	  .hypothesis
+
+# What pyproject.toml asks for: of the build, of the package, and of one of its extras.
+define requirements
+import sys, tomllib
+with open("pyproject.toml", "rb") as file:
+    settings = tomllib.load(file)
+extra = sys.argv[1]
+if extra == "build":
+    print("ninja", *settings["build-system"]["requires"], sep="\n")
+else:
+    print(*settings["project"]["optional-dependencies"][extra], sep="\n")
+print(*settings["project"]["dependencies"], sep="\n")
+endef
+export requirements
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo '$(PYTHON) is older than 3.11; try PYTHON=python3.11 make ...' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.has-%: pyproject.toml | $(VENV)/bin/python
+	$(PY) -c "$$requirements" $* > $(VENV)/requirements-$*.txt
+	$(PIP) install -r $(VENV)/requirements-$*.txt
+	touch $@
+
+# A wheel, not an editable install: what is tested is what users get. Meson's directory is kept
+# inside the environment, so that only changed files are compiled again. The stamp has the time at
+# which the build began: a file saved meanwhile is then still newer.
+$(VENV)/.package: $(SOURCES) $(VENV)/.has-build
+	touch $@.begun
+	$(WITH_PATH) $(PIP) install --no-build-isolation --no-deps \
+	  --config-settings=build-dir=$(VENV)/build $(SETUP_ARGS) .
+	mv $@.begun $@

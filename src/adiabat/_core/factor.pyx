@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The margin system and its factor.
+
+Over the MARGIN rows, in the order in which they joined,
+
+    L L' = K_MM + c 11',      z = L^-1 1,
+
+and the bordered system [[0, 1'], [1, K_MM]] of CP01 (5), (7) is solved through them:
+
+    w = L^-1 q,   db~ = (z'w - s) / z'z,   du = L^-T (w - db~ z),   db = db~ + c s
+
+solves  K_MM du + db 1 = q,  1'du = s.  The shift c changes nothing, as 1'du is known, but makes
+the matrix definite exactly where the bordered one is regular: with a linear kernel in d features
+the margin may hold d + 1 rows and K_MM itself is then singular.
+
+A row joins by a forward substitution, leaves by Givens rotations; blocks do the same with TRSM and
+POTRF. A row whose pivot is below `dependent` of its diagonal is refused.
+
+Invariant: after every public call ||L L' - (K_MM + c 11')|| is of rounding size.
+"""
+
+from libc.math cimport sqrt
+
+import numpy as np
+
+from adiabat._core.blas cimport (
+    axpy, dot, gemm, potrf, rot, rotg, trsm_lower, trsv_lower, trsv_lower_t,
+)
+
+
+cdef class Factor:
+    """Cholesky factor of the shifted margin matrix, with the rows it stands for."""
+
+    cdef readonly Py_ssize_t size
+    cdef readonly double shift
+    cdef readonly double dependent
+    cdef readonly Py_ssize_t changes       # rows joined or left since the last rebuild
+    cdef Py_ssize_t _capacity
+    cdef object _rows                      # (capacity,) int64
+    cdef object _lower                     # (capacity, capacity), L[i, j] at [j, i]
+    cdef object _z
+    cdef double* _L
+    cdef double* _zp
+    cdef object _scratch_w                 # W of the last `prepare`, (k, size)
+    cdef object _scratch_s                 # its Schur complement, (k, k)
+
+    def __init__(self, double shift, double dependent):
+        self.shift = shift
+        self.dependent = dependent
+        self.size = 0
+        self.changes = 0
+        self._capacity = 0
+        self._rows = np.empty(0, dtype=np.int64)
+        self._lower = np.zeros((0, 0))
+        self._z = np.empty(0)
+
+    @property
+    def rows(self):
+        """The MARGIN rows, in the factor's order (a view: copy before changing the factor)."""
+        return self._rows[: self.size]
+
+    def lower(self):
+        """L as a plain matrix."""
+        return np.tril(self._lower[: self.size, : self.size].T)
+
+    def relabel(self, new_index):
+        """Follow a renumbering of the rows."""
+        self._rows[: self.size] = new_index[self._rows[: self.size]]
+
+    def clear(self):
+        """Empty the factor."""
+        self.size = 0
+        self.changes = 0
+
+    def copy(self):
+        """An independent copy, with as little room as its rows need."""
+        cdef Factor other = Factor(self.shift, self.dependent)
+        other._reserve(self.size)
+        other._lower[: self.size, : self.size] = self._lower[: self.size, : self.size]
+        other._rows[: self.size] = self._rows[: self.size]
+        other._z[: self.size] = self._z[: self.size]
+        other.size = self.size
+        other.changes = self.changes
+        return other
+
+    def _reserve(self, Py_ssize_t size):
+        cdef double[:, ::1] lower
+        cdef double[::1] z
+        if size <= self._capacity:
+            return
+        capacity = max(size, self._capacity + self._capacity // 2, 32)
+        grown = np.zeros((capacity, capacity))
+        grown[: self.size, : self.size] = self._lower[: self.size, : self.size]
+        rows = np.zeros(capacity, dtype=np.int64)
+        rows[: self.size] = self._rows[: self.size]
+        zs = np.zeros(capacity)
+        zs[: self.size] = self._z[: self.size]
+        self._lower, self._rows, self._z = grown, rows, zs
+        self._capacity = capacity
+        lower, z = grown, zs
+        self._L = &lower[0, 0]
+        self._zp = &z[0]
+
+    def prepare(self, double[:, ::1] cross, double[:, ::1] own):
+        """Schur complement of k further rows on the margin, kept for `admit`.
+
+        cross[j, m] = K[row_j, margin_m], own = K[rows, rows]. Returns (S, p) with
+        S = own + c 11' - W'W and p = z'W - 1', W = L^-1 (cross + c)'. The curvature of the
+        objective when row j moves and the margin answers is S + p'p / z'z (CP01 (12)).
+        """
+        cdef Py_ssize_t k = own.shape[0]
+        cdef Py_ssize_t s = self.size
+        cdef double[:, ::1] W, S
+        cdef double[::1] p
+        work = np.add(cross, self.shift)
+        schur = np.add(own, self.shift)
+        gap = np.full(k, -1.0)
+        if s and k:
+            W, S, p = work, schur, gap
+            with nogil:
+                # W = L^-1 (cross + c)'
+                trsm_lower(s, k, self._L, self._capacity, &W[0, 0], s)
+                # S = own + c - W'W
+                gemm(True, False, k, k, s, -1.0, &W[0, 0], s, &W[0, 0], s, 1.0, &S[0, 0], k)
+                for j in range(k):
+                    p[j] += dot(s, self._zp, &W[j, 0])
+        self._scratch_w, self._scratch_s = work, schur
+        return schur, gap
+
+    def admit(self, chosen, rows):
+        """Let rows[i], the chosen[i]-th of the last `prepare`, join; returns which did (bool).
+
+        Pivots go in order of their size relative to the diagonal; what falls below `dependent`
+        stays out.
+        """
+        cdef Py_ssize_t k = len(chosen)
+        cdef Py_ssize_t s = self.size
+        cdef Py_ssize_t i, j, a, best, taken = 0
+        cdef double pivot, ratio, best_ratio, value
+        joined = np.zeros(k, dtype=bool)
+        if k == 0:
+            return joined
+        chosen = np.asarray(chosen, dtype=np.int64)
+        self._reserve(s + k)
+        # note: `prepare` left S possibly unsymmetric by rounding only
+        schur = np.ascontiguousarray(self._scratch_s[np.ix_(chosen, chosen)])
+        cdef double[:, ::1] S = schur
+        cdef double[:, ::1] W = self._scratch_w
+        cdef long long[::1] pick = chosen
+        cdef long long[::1] label = np.ascontiguousarray(rows, dtype=np.int64)
+        cdef double[::1] scale = np.empty(k)
+        for i in range(k):
+            value = S[i, i]
+            for j in range(s):
+                value += W[pick[i], j] * W[pick[i], j]
+            scale[i] = value                       # the diagonal of K + c
+        cdef unsigned char[::1] done = np.zeros(k, dtype=np.uint8)
+        cdef double[:, ::1] tail = np.zeros((k, k))  # tail[i, a]: row i of the new corner of L
+        cdef long long[::1] mine = self._rows
+        cdef Py_ssize_t cap = self._capacity
+        while taken < k:
+            best = -1
+            best_ratio = self.dependent
+            for i in range(k):
+                if not done[i]:
+                    ratio = S[i, i] / scale[i] if scale[i] > 0 else 0.0
+                    if ratio > best_ratio:
+                        best_ratio = ratio
+                        best = i
+            if best < 0:
+                break
+            done[best] = 1
+            joined[best] = True
+            pivot = sqrt(S[best, best])
+            for i in range(k):
+                if not done[i]:
+                    value = S[i, best] / pivot
+                    tail[i, taken] = value
+            tail[best, taken] = pivot
+            for i in range(k):
+                if not done[i]:
+                    for j in range(k):
+                        if not done[j]:
+                            S[i, j] -= tail[i, taken] * tail[j, taken]
+            # the new row of L: [W', tail]
+            for j in range(s):
+                self._L[j * cap + s + taken] = W[pick[best], j]
+            for a in range(taken + 1):
+                self._L[(s + a) * cap + s + taken] = tail[best, a]
+            value = 1.0
+            for j in range(s + taken):
+                value -= self._L[j * cap + s + taken] * self._zp[j]
+            self._zp[s + taken] = value / pivot
+            mine[s + taken] = label[best]
+            taken += 1
+        self.size = s + taken
+        self.changes += taken
+        return joined
+
+    def drop(self, Py_ssize_t position):
+        """Let the row at a position of the factor leave, by Givens rotations."""
+        cdef Py_ssize_t j, k, s = self.size, cap = self._capacity
+        cdef double cos, sin
+        cdef double* column
+        cdef long long[::1] mine = self._rows
+        with nogil:
+            # delete row `position` of L: columns 0..position keep their form
+            for j in range(position + 1):
+                column = self._L + j * cap
+                for k in range(position, s - 1):
+                    column[k] = column[k + 1]
+            for j in range(position + 1, s):
+                column = self._L + j * cap
+                for k in range(j - 1, s - 1):
+                    column[k] = column[k + 1]
+            # columns position.. now have one entry above the diagonal: rotate it away
+            for j in range(position, s - 1):
+                rotg(&self._L[j * cap + j], &self._L[(j + 1) * cap + j], &cos, &sin)
+                self._L[(j + 1) * cap + j] = 0.0
+                rot(s - 2 - j, &self._L[j * cap + j + 1], &self._L[(j + 1) * cap + j + 1], cos, sin)
+                rot(1, &self._zp[j], &self._zp[j + 1], cos, sin)
+                if self._L[j * cap + j] < 0.0:
+                    for k in range(j, s - 1):
+                        self._L[j * cap + k] = -self._L[j * cap + k]
+                    self._zp[j] = -self._zp[j]
+            for k in range(position, s - 1):
+                mine[k] = mine[k + 1]
+        self.size = s - 1
+        self.changes += 1
+
+    def rebuild(self, double[:, ::1] K, rows):
+        """Factor K = K_MM over rows afresh; returns which rows joined (all, if independent)."""
+        cdef Py_ssize_t s = len(rows), i, j
+        cdef double least
+        cdef int info
+        cdef bint sound = True
+        self._reserve(s)
+        self.size = 0
+        self.changes = 0
+        if s == 0:
+            return np.zeros(0, dtype=bool)
+        cdef Py_ssize_t cap = self._capacity
+        with nogil:
+            for j in range(s):
+                for i in range(j, s):
+                    self._L[j * cap + i] = K[j, i] + self.shift
+            info = potrf(s, self._L, cap)
+            if info == 0:
+                for j in range(s):
+                    least = self._L[j * cap + j]
+                    if least * least <= self.dependent * (K[j, j] + self.shift):
+                        sound = False
+                for j in range(s):
+                    self._zp[j] = 1.0
+                trsv_lower(s, self._L, cap, self._zp)
+        if info == 0 and sound:
+            self._rows[:s] = rows
+            self.size = s
+            return np.ones(s, dtype=bool)
+        self.prepare(np.empty((s, 0)), np.asarray(K))
+        joined = self.admit(np.arange(s), rows)
+        self.changes = 0
+        return joined
+
+    def solve(self, q, double s):
+        """(du, db) with K_MM du + db 1 = q and 1'du = s."""
+        cdef Py_ssize_t n = self.size
+        cdef double zw, zz, db
+        du = np.array(q, dtype=np.float64)
+        cdef double[::1] w = du
+        with nogil:
+            trsv_lower(n, self._L, self._capacity, &w[0])
+            zw = dot(n, self._zp, &w[0])
+            zz = dot(n, self._zp, self._zp)
+            db = (zw - s) / zz
+            axpy(n, -db, self._zp, &w[0])
+            trsv_lower_t(n, self._L, self._capacity, &w[0])
+        return du, db + self.shift * s
+
+    def border(self):
+        """z'z, the weight of the border in the curvature."""
+        return dot(self.size, self._zp, self._zp)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel columns of the samples that carry weight, against all samples.
+
+The n x n kernel is never formed. A sample that carries weight (or lately did) owns a *slot*: the
+column K[:, sample]. Slots live in panels of WIDTH columns, row-major, so that
+
+    f = sum_slot coef[slot] * K[:, slot]          one GEMV a panel
+    f[rows]                                       reads only those rows, contiguously
+
+A new slot never moves old ones, and more samples grow each panel by itself, so nothing needs a
+copy of everything. Memory is 8 * capacity * WIDTH * panels bytes, with capacity <= 1.5 n.
+
+Invariant: for an occupied slot s and a sample i < n, panel[i, s] = k(x_i, x_owner[s]).
+"""
+
+from libc.stdlib cimport free, malloc, realloc
+
+import numpy as np
+
+from adiabat._core.blas cimport dot, gemv
+
+cdef enum:
+    WIDTH = 128
+
+NO_SLOT = -1
+PANEL_WIDTH = WIDTH
+
+
+cdef class Gram:
+    """Slots of kernel columns: `slot_of[sample]` and `owner[slot]` are each other's inverse."""
+
+    cdef readonly Py_ssize_t n
+    cdef readonly Py_ssize_t capacity
+    cdef readonly list panels
+    cdef readonly object slot_of      # (capacity,) int64, NO_SLOT where the sample has none
+    cdef readonly object owner        # (n_slots,) int64, -1 where the slot is free
+    cdef readonly object stamp        # (n_slots,) int64, when the slot was last filled or kept
+    cdef Py_ssize_t _clock
+    cdef double** _data
+    cdef Py_ssize_t _n_panels
+
+    def __cinit__(self):
+        self._data = NULL
+        self._n_panels = 0
+
+    def __init__(self):
+        self.n = 0
+        self.capacity = 0
+        self.panels = []
+        self.slot_of = np.empty(0, dtype=np.int64)
+        self.owner = np.empty(0, dtype=np.int64)
+        self.stamp = np.empty(0, dtype=np.int64)
+        self._clock = 0
+
+    def __dealloc__(self):
+        free(self._data)
+
+    @property
+    def n_slots(self):
+        """Number of slots there is room for, free ones included."""
+        return self._n_panels * WIDTH
+
+    @property
+    def nbytes(self):
+        """Bytes held by the panels."""
+        return sum(panel.nbytes for panel in self.panels)
+
+    cdef int _place(self, Py_ssize_t p, panel) except -1:
+        """Put a panel at place p, address and all; nothing in between can be interrupted."""
+        cdef double[:, ::1] view = panel
+        if p == self._n_panels:
+            self.panels.append(panel)
+            self._n_panels += 1
+        else:
+            self.panels[p] = panel
+        self._data[p] = &view[0, 0]
+        return 0
+
+    def _reserve_samples(self, Py_ssize_t n):
+        """Room for n samples: panels grow one at a time, by half, so the peak is one panel."""
+        if n <= self.capacity:
+            return
+        capacity = max(n, self.capacity + self.capacity // 2, 64)
+        slot_of = np.full(capacity, NO_SLOT, dtype=np.int64)
+        slot_of[: self.n] = self.slot_of[: self.n]
+        for p in range(self._n_panels):
+            grown = np.zeros((capacity, WIDTH))
+            grown[: self.n] = self.panels[p][: self.n]
+            self._place(p, grown)
+        self.slot_of = slot_of
+        self.capacity = capacity
+
+    def _add_panel(self):
+        panel = np.zeros((max(self.capacity, 1), WIDTH))
+        owner = np.concatenate([self.owner, np.full(WIDTH, -1, dtype=np.int64)])
+        stamp = np.concatenate([self.stamp, np.zeros(WIDTH, dtype=np.int64)])
+        cdef double** table = <double**> realloc(
+            self._data, (self._n_panels + 1) * sizeof(double*))
+        if table == NULL:
+            raise MemoryError()
+        self._data = table
+        self._place(self._n_panels, panel)
+        self.owner = owner
+        self.stamp = stamp
+
+    def append(self, Py_ssize_t k, slots, double[:, ::1] block):
+        """Add k samples at the end; block[i, j] = k(new_i, owner of slots[j])."""
+        self._reserve_samples(self.n + k)
+        self.slot_of[self.n: self.n + k] = NO_SLOT
+        self.n += k
+        self.write(np.arange(self.n - k, self.n), slots, block)
+
+    def write(self, rows, slots, double[:, ::1] block):
+        """K[rows, slots] = block."""
+        cdef Py_ssize_t i, j, row
+        cdef const long long[::1] at = np.ascontiguousarray(rows, dtype=np.int64)
+        cdef const long long[::1] into = np.ascontiguousarray(slots, dtype=np.int64)
+        for i in range(at.shape[0]):
+            row = at[i] * WIDTH
+            for j in range(into.shape[0]):
+                self._data[into[j] // WIDTH][row + into[j] % WIDTH] = block[i, j]
+
+    def claim(self, samples, double[:, ::1] columns):
+        """Give samples slots and fill them; columns[i, j] = k(x_i, samples[j]), i < n."""
+        cdef Py_ssize_t i, j, p, c, k = len(samples)
+        if k == 0:
+            return
+        vacant = np.flatnonzero(self.owner < 0)
+        while len(vacant) < k:
+            self._add_panel()
+            vacant = np.flatnonzero(self.owner < 0)
+        cdef long long[::1] taken = vacant[:k].copy()
+        vacant = vacant[:k]
+        samples = np.asarray(samples)
+        cdef double* panel
+        cdef Py_ssize_t n = self.n
+        with nogil:
+            for j in range(k):
+                p = taken[j] // WIDTH
+                c = taken[j] % WIDTH
+                panel = self._data[p]
+                for i in range(n):
+                    panel[i * WIDTH + c] = columns[i, j]
+        # filled first, owned afterwards: a slot with an owner is always complete
+        self._clock += 1
+        self.stamp[vacant] = self._clock
+        self.owner[vacant] = samples
+        self.slot_of[samples] = vacant
+
+    def release(self, keep, Py_ssize_t spare):
+        """Free the slots of samples not in `keep` (bool, n), but for the `spare` latest ones.
+
+        A spare column costs memory and saves a kernel evaluation when its sample comes back,
+        as those near the margin do.
+        """
+        occupied = np.flatnonzero(self.owner >= 0)
+        kept = keep[self.owner[occupied]]
+        self._clock += 1
+        self.stamp[occupied[kept]] = self._clock
+        idle = occupied[~kept]
+        if len(idle) <= spare:
+            return
+        order = np.argsort(self.stamp[idle], kind="stable")
+        self._vacate(idle[order[: len(idle) - spare]])
+
+    def _vacate(self, slots):
+        """Free slots and overwrite what they held: a forgotten sample leaves no kernel values."""
+        cdef Py_ssize_t i, s
+        cdef double* panel
+        for slot in slots:
+            s = slot
+            self.slot_of[self.owner[s]] = NO_SLOT
+            self.owner[s] = -1
+            panel = self._data[s // WIDTH]
+            for i in range(self.n):
+                panel[i * WIDTH + s % WIDTH] = 0.0
+
+    def remove(self, samples):
+        """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays."""
+        samples = np.unique(np.asarray(samples, dtype=np.int64))
+        slots = self.slot_of[samples]
+        self._vacate(slots[slots >= 0])
+        cdef Py_ssize_t left = self.n - len(samples)
+        hole = samples[samples < left]
+        tail = np.setdiff1d(np.arange(left, self.n), samples)
+        for panel in self.panels:
+            panel[hole] = panel[tail]
+            panel[left: self.n] = 0.0
+        self.slot_of[hole] = self.slot_of[tail]
+        self.slot_of[left: self.n] = NO_SLOT
+        moved = self.slot_of[hole]
+        self.owner[moved[moved >= 0]] = hole[moved >= 0]
+        self.n = left
+        return tail, hole
+
+    def multiply(self, const double[::1] coef, double[::1] out, rows=None):
+        """out = K[rows, slots] @ coef  (all samples if rows is None); unused panels are skipped."""
+        cdef Py_ssize_t p, i, j, row
+        cdef Py_ssize_t n_active = 0
+        cdef Py_ssize_t n = self.n
+        cdef double total
+        cdef const long long[::1] at
+        cdef Py_ssize_t* active = <Py_ssize_t*> malloc(max(1, self._n_panels) * sizeof(Py_ssize_t))
+        if active == NULL:
+            raise MemoryError()
+        try:
+            for p in range(self._n_panels):
+                for j in range(WIDTH):
+                    if coef[p * WIDTH + j] != 0.0:
+                        active[n_active] = p
+                        n_active += 1
+                        break
+            if rows is None:
+                with nogil:
+                    for i in range(n):
+                        out[i] = 0.0
+                    for j in range(n_active):
+                        p = active[j]
+                        # out += panel @ coef[panel]
+                        gemv(n, WIDTH, 1.0, self._data[p], WIDTH, &coef[p * WIDTH], 1.0, &out[0])
+                return
+            at = rows
+            with nogil:
+                for i in range(at.shape[0]):
+                    row = at[i] * WIDTH
+                    total = 0.0
+                    for j in range(n_active):
+                        p = active[j]
+                        # total += panel[row] @ coef[panel]
+                        total += dot(WIDTH, self._data[p] + row, &coef[p * WIDTH])
+                    out[i] = total
+        finally:
+            free(active)
+
+    def gather(self, const long long[::1] rows, const long long[::1] slots, double[:, ::1] out):
+        """out[i, j] = K[rows[i], slots[j]]."""
+        cdef Py_ssize_t i, j, row
+        cdef Py_ssize_t k = slots.shape[0]
+        cdef double** column = <double**> malloc(max(1, k) * sizeof(double*))
+        if column == NULL:
+            raise MemoryError()
+        with nogil:
+            for j in range(k):
+                column[j] = self._data[slots[j] // WIDTH] + slots[j] % WIDTH
+            for i in range(rows.shape[0]):
+                row = rows[i] * WIDTH
+                for j in range(k):
+                    out[i, j] = column[j][row]
+            free(column)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Samples, machines and the solvers that carry them from one optimum to the next."""

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One machine: the rows of problem (P), its solution, and the factor of its margin.
+
+    minimise 1/2 u'Ku - t'u   subject to   lo <= u <= hi,  sum u = d;     r = Ku + b - t
+
+A row points at a sample (`at`); a sample may have any number of rows in any number of machines.
+Every change of the problem is a change of rows: a new row comes with u = 0, a leaving row gets the
+box [0, 0], a new weight is a new box. What then has to be solved is the same in all cases: u back
+into its box, and no violator left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from adiabat._core.factor import Factor
+from adiabat.certificate import Verdict
+from adiabat.engine.samples import Samples
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+# A row whose pivot on the margin is below this part of its diagonal depends on the margin. With
+# pivots above it the factor keeps its digits; see docs/numerics.md.
+DEPENDENT = 1e-9
+
+# A residual is zero within this many roundings.
+ROUNDINGS = 64.0
+EPSILON = float(np.finfo(np.float64).eps)
+
+_NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+
+
+def _no_rows() -> IntArray:
+    return _NO_ROWS
+
+
+def _no_values() -> FloatArray:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """What happens to the rows of one machine in one update."""
+
+    remove: IntArray = field(default_factory=_no_rows)
+    add_at: IntArray = field(default_factory=_no_rows)
+    add_t: FloatArray = field(default_factory=_no_values)
+    add_lo: FloatArray = field(default_factory=_no_values)
+    add_hi: FloatArray = field(default_factory=_no_values)
+    rebound: IntArray = field(default_factory=_no_rows)
+    rebound_lo: FloatArray = field(default_factory=_no_values)
+    rebound_hi: FloatArray = field(default_factory=_no_values)
+    d: float | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows touched."""
+        return len(self.remove) + len(self.add_at) + len(self.rebound)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All of a machine's state, in plain arrays; the factor by the rows it holds."""
+
+    at: IntArray
+    t: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+    u: FloatArray
+    r: FloatArray
+    margin: IntArray
+    b: float
+    d: float
+    verdict: Verdict
+
+
+class Machine:
+    """Rows, weights, residuals and margin of one problem (P)."""
+
+    def __init__(self, samples: Samples, d: float = 0.0) -> None:
+        self.samples = samples
+        self.at = np.empty(0, dtype=np.int64)
+        self.t = np.empty(0)
+        self.lo = np.empty(0)
+        self.hi = np.empty(0)
+        self.u = np.empty(0)
+        self.r = np.empty(0)
+        self.in_margin: BoolArray = np.empty(0, dtype=bool)
+        self.b = 0.0
+        self.d = d
+        self.factor: Factor | Any = None  # from the first `begin` on it is there
+        self.verdict = Verdict(0.0, 0.0)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.u)
+
+    @property
+    def margin(self) -> IntArray:
+        """MARGIN rows, in the factor's order."""
+        return self.factor.rows if self.factor is not None else _NO_ROWS
+
+    # -- all or nothing --------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the state to come back to."""
+        return Snapshot(
+            self.at.copy(),
+            self.t.copy(),
+            self.lo.copy(),
+            self.hi.copy(),
+            self.u.copy(),
+            self.r.copy(),
+            self.margin.copy(),
+            self.b,
+            self.d,
+            self.verdict,
+        )
+
+    def restore(self, saved: Snapshot) -> None:
+        """Come back to a saved state."""
+        self.at, self.t = saved.at.copy(), saved.t.copy()
+        self.lo, self.hi = saved.lo.copy(), saved.hi.copy()
+        self.u, self.r = saved.u.copy(), saved.r.copy()
+        self.b, self.d, self.verdict = saved.b, saved.d, saved.verdict
+        self.in_margin = np.zeros(len(self.u), dtype=bool)
+        self.refactor(saved.margin)
+
+    def refactor(self, rows: IntArray) -> IntArray:
+        """Make the factor anew over rows; returns those that turned out dependent."""
+        if self.factor is None:
+            diagonal = self.samples.diagonal[self.at]
+            shift = float(diagonal.mean()) if len(diagonal) else 1.0
+            self.factor = Factor(shift if shift > 0.0 else 1.0, DEPENDENT)
+        rows = rows.copy()
+        joined = self.factor.rebuild(self.kernel(rows, rows), rows)
+        self.in_margin[:] = False
+        self.in_margin[rows[joined]] = True
+        return rows[~joined]
+
+    # -- change of rows --------------------------------------------------------------------------
+
+    def begin(self, change: RowChange) -> None:
+        """Change the problem; u may then lie outside its box and rows may violate."""
+        added = len(change.add_at)
+        first = self.n
+        self.lo = np.concatenate([self.lo, change.add_lo])
+        self.hi = np.concatenate([self.hi, change.add_hi])
+        self.lo[change.remove] = 0.0
+        self.hi[change.remove] = 0.0
+        self.lo[change.rebound] = change.rebound_lo
+        self.hi[change.rebound] = change.rebound_hi
+        self.at = np.concatenate([self.at, change.add_at])
+        self.t = np.concatenate([self.t, change.add_t])
+        self.u = np.concatenate([self.u, np.zeros(added)])
+        self.in_margin = np.concatenate([self.in_margin, np.zeros(added, dtype=bool)])
+        new_f = np.zeros(added)
+        if added and first:
+            self.samples.gram.multiply(self.coefficients(), new_f, change.add_at)
+        self.r = np.concatenate([self.r, new_f + self.b - change.add_t])
+        if change.d is not None:
+            self.d = change.d
+        if self.factor is None:
+            self.refactor(_NO_ROWS)
+
+    def finish(self, removed: IntArray) -> None:
+        """Take out rows whose u was brought to 0."""
+        if len(removed) == 0:
+            return
+        keep = np.ones(self.n, dtype=bool)
+        keep[removed] = False
+        assert self.factor is not None
+        self.factor.relabel(np.cumsum(keep) - 1)
+        for name in ("at", "t", "lo", "hi", "u", "r", "in_margin"):
+            setattr(self, name, getattr(self, name)[keep])
+
+    # -- kernel and weights ----------------------------------------------------------------------
+
+    def kernel(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Kernel values between rows, columns through their slots."""
+        return self.samples.between(self.at[rows], self.at[columns])
+
+    def coefficients(self, values: FloatArray | None = None) -> FloatArray:
+        """Weights (or other values by row) summed by slot of their sample."""
+        values = self.u if values is None else values
+        rows = np.flatnonzero(values)
+        slots = self.samples.slots(self.at[rows])
+        n_slots = self.samples.gram.n_slots
+        if len(rows) == 0:
+            return np.zeros(n_slots)
+        return np.asarray(np.bincount(slots, values[rows], minlength=n_slots), np.float64)
+
+    def accuracy(self, tolerance: float) -> float:
+        """The violation to aim at: a few roundings of f, and always well within the tolerance."""
+        largest = float(self.samples.diagonal.max(initial=0.0))
+        rounding = EPSILON * (largest * float(np.abs(self.u).sum()) + abs(self.b) + 1.0)
+        return min(0.1 * tolerance, ROUNDINGS * rounding)
+
+    def infeasibility(self) -> float:
+        """How far u is from its box and its sum from d, beyond rounding."""
+        outside = np.maximum(self.lo - self.u, self.u - self.hi)
+        balance = abs(float(self.u.sum()) - self.d)
+        if balance <= 8.0 * EPSILON * float(np.abs(self.u).sum()):
+            balance = 0.0
+        return max(float(outside.max(initial=0.0)), balance)
+
+    def centre_bias(self) -> None:
+        """Without a row strictly inside its box b has an interval: take its middle (LIBSVM's).
+
+        r >= -db where u < hi and r <= -db where u > lo; an open side leaves the other end.
+        """
+        least = np.max(-self.r[self.u < self.hi], initial=-np.inf)
+        most = np.min(-self.r[self.u > self.lo], initial=np.inf)
+        if np.isfinite(least) and np.isfinite(most):
+            shift = 0.5 * (least + most)
+        else:
+            shift = least if np.isfinite(least) else most
+        if np.isfinite(shift):
+            self.b += float(shift)
+            self.r += shift

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an update did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from adiabat.certificate import Certificate
+
+
+@dataclass(frozen=True)
+class UpdateReport:
+    """What an update did, and the certificate of the model it left.
+
+    Attributes
+    ----------
+    n_added, n_removed, n_revised : int
+        Samples learned, unlearned and corrected.
+    solver : str
+        What ran: ``"exchange"``, ``"path"``, or ``"none"`` if nothing had to move.
+    rounds : int
+        Rounds of exchange, over all machines.
+    breakpoints : int
+        Breakpoints of the path, over all machines.
+    fallbacks : int
+        Machines for which the first method gave up and another finished.
+    seconds : float
+        Wall-clock time of the whole call, validation and certificate included.
+    certificate : Certificate
+        The judge's word on the model after the update.
+    trace : list or None
+        With ``trace=True``, the breakpoints of the path, a list for each machine.
+    """
+
+    n_added: int
+    n_removed: int
+    n_revised: int
+    solver: str
+    rounds: int
+    breakpoints: int
+    fallbacks: int
+    seconds: float
+    certificate: Certificate
+    trace: Any = None
+
+    def __str__(self) -> str:
+        moved = ", ".join(
+            f"{verb} {count}"
+            for verb, count in (
+                ("added", self.n_added),
+                ("removed", self.n_removed),
+                ("revised", self.n_revised),
+            )
+            if count
+        )
+        effort = f"{self.breakpoints} breakpoints" if self.breakpoints else f"{self.rounds} rounds"
+        return (
+            f"{moved or 'nothing changed'} in {1e3 * self.seconds:.1f} ms "
+            f"({self.solver}, {effort}); {self.certificate}"
+        )

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The samples now in the model and their kernel columns, shared by all machines.
+
+A sample has a *position* for as long as it stays; when others are removed, samples from the end
+move into the holes, and `remove` says which. Kernel columns exist only for the samples that carry
+weight, and for a few that lately did (`Gram`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from adiabat._core.gram import Gram
+from adiabat.errors import IndefiniteKernelError
+from adiabat.kernels import Kernel
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Kernel values are computed for at most this many at a time (64 MB).
+BLOCK_ENTRIES = 8_000_000
+# New samples in batches up to this size get their whole kernel column at once: the product that
+# fills their row against the slots already reads every sample.
+EAGER_BATCH = 256
+
+
+class Samples:
+    """Rows of features (dense or CSR), or rows of a given kernel matrix."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.gram = Gram()
+        self.n = 0
+        self.diagonal = np.empty(0)
+        self._store: Any = None  # dense: buffer with room to grow; CSR: exact
+        self._norms: FloatArray | None = None
+
+    # -- what is there ---------------------------------------------------------------------------
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether the samples are rows of a given kernel matrix."""
+        return self.kernel.name == "precomputed"
+
+    @property
+    def data(self) -> Any:
+        """Feature rows by position (or the kernel matrix, if that was given)."""
+        if self._store is None or sp.issparse(self._store):
+            return self._store
+        return self._store[: self.n, : self.n] if self.precomputed else self._store[: self.n]
+
+    def rows(self, positions: Any) -> Any:
+        """Feature rows at positions."""
+        return self.data[positions]
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Kernel values between samples, from the data themselves."""
+        if self.precomputed:
+            return np.ascontiguousarray(self._store[np.ix_(rows, columns)])
+        norms = self._norms
+        return self.kernel.block(
+            self.data[rows],
+            self.data[columns],
+            None if norms is None else norms[rows],
+            None if norms is None else norms[columns],
+        )
+
+    def _full_columns(self, columns: IntArray) -> FloatArray:
+        """Kernel values of all samples against some."""
+        if self.precomputed:
+            return np.ascontiguousarray(self._store[: self.n, columns])
+        norms = self._norms
+        return self.kernel.block(
+            self.data,
+            self.data[columns],
+            None if norms is None else norms[: self.n],
+            None if norms is None else norms[columns],
+        )
+
+    def slots(self, positions: IntArray) -> IntArray:
+        """Slots of samples, their columns computed where there were none."""
+        slots: IntArray = self.gram.slot_of[positions]
+        if len(slots) and slots.min() < 0:
+            self._fill(np.unique(positions[slots < 0]))
+            slots = self.gram.slot_of[positions]
+        return slots
+
+    def _fill(self, positions: IntArray) -> None:
+        step = max(1, BLOCK_ENTRIES // max(1, self.n))
+        for start in range(0, len(positions), step):
+            part = positions[start : start + step]
+            self.gram.claim(part, self._full_columns(part))
+
+    def between(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Kernel values K[rows, columns], read from slots of the columns."""
+        slots = self.slots(columns)
+        out = np.empty((len(rows), len(columns)))
+        self.gram.gather(rows, slots, out)
+        return out
+
+    def among(self, positions: IntArray) -> FloatArray:
+        """Kernel values among samples, without asking for columns that are not there."""
+        slots = self.gram.slot_of[positions]
+        if len(slots) == 0 or slots.min() >= 0:
+            return self.between(positions, positions)
+        return self.block(positions, positions)
+
+    # -- change ----------------------------------------------------------------------------------
+
+    def add(self, X: Any) -> IntArray:
+        """Add rows at the end and return their positions.
+
+        X is (k, features), or for a given kernel (k, n + k): against the samples by position,
+        then among the new ones.
+        """
+        k = X.shape[0]
+        first = self.n
+        self._store_rows(X)
+        positions = np.arange(first, first + k)
+        occupied = np.flatnonzero(self.gram.owner >= 0)
+        owners = self.gram.owner[occupied]
+        if k <= EAGER_BATCH:
+            columns = self._full_columns(positions)
+            self.gram.append(k, occupied, np.ascontiguousarray(columns[owners].T))
+            self._check_diagonal(positions, np.ascontiguousarray(columns[positions].diagonal()))
+            self.gram.claim(positions, columns)
+        else:
+            self.gram.append(k, occupied, np.zeros((k, len(occupied))))
+            self._check_diagonal(positions, self._own(positions))
+            step = max(1, BLOCK_ENTRIES // max(1, len(owners)))
+            for start in range(0, k if len(owners) else 0, step):
+                part = positions[start : start + step]
+                self.gram.write(part, occupied, self.block(part, owners))
+        return positions
+
+    def _own(self, positions: IntArray) -> FloatArray:
+        if self.precomputed:
+            return np.array(self._store[positions, positions])
+        return self.kernel.diagonal(self.data[positions])
+
+    def _check_diagonal(self, positions: IntArray, own: FloatArray) -> None:
+        if len(own) and own.min() < 0.0:
+            raise IndefiniteKernelError(
+                f"kernel={self.kernel.name!r} is not positive semidefinite: k(x, x) = "
+                f"{own.min():.3g} for a row of X. Use a positive semidefinite kernel."
+            )
+        self.diagonal = np.concatenate([self.diagonal[: positions[0] if len(own) else None], own])
+
+    def _store_rows(self, X: Any) -> None:
+        k = X.shape[0]
+        n = self.n
+        if self.precomputed:
+            self._store_kernel_rows(np.asarray(X, dtype=np.float64))
+            return
+        if self._store is None and sp.issparse(X):
+            self._store = sp.csr_array(X)
+        elif sp.issparse(self._store):
+            self._store = sp.csr_array(sp.vstack([self._store, sp.csr_array(X)], format="csr"))
+        else:
+            dense = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+            if self._store is None:
+                self._store = np.empty((k, dense.shape[1]))
+            if n + k > len(self._store):
+                grown = np.empty((max(n + k, n + n // 2), dense.shape[1]))
+                grown[:n] = self._store[:n]
+                self._store = grown
+            self._store[n : n + k] = dense
+        norms = self.kernel.norms(X)
+        if norms is not None:
+            kept = np.empty(0) if self._norms is None else self._norms[:n]
+            self._norms = np.concatenate([kept, norms])
+        self.n = n + k
+
+    def _store_kernel_rows(self, K: FloatArray) -> None:
+        k, n = K.shape[0], self.n
+        if self._store is None or n + k > len(self._store):
+            room = n + k if self._store is None else max(n + k, n + n // 2)
+            grown = np.zeros((room, room))
+            if self._store is not None:
+                grown[:n, :n] = self._store[:n, :n]
+            self._store = grown
+        self._store[n : n + k, : n + k] = K
+        self._store[:n, n : n + k] = K[:, :n].T
+        self.n = n + k
+
+    def remove(self, positions: IntArray) -> tuple[IntArray, IntArray]:
+        """Remove samples; returns (from, to): where samples from the end moved."""
+        tail, hole = self.gram.remove(positions)
+        left = self.n - len(np.unique(positions))
+        if sp.issparse(self._store):
+            order = np.arange(left)
+            order[hole] = tail
+            self._store = self._store[order]
+        elif self.precomputed:
+            self._store[hole] = self._store[tail]
+            self._store[:, hole] = self._store[:, tail]
+            self._store[left : self.n] = 0.0
+            self._store[:, left : self.n] = 0.0
+        else:
+            self._store[hole] = self._store[tail]
+            self._store[left : self.n] = 0.0
+        for values in (self.diagonal, self._norms):
+            if values is not None:
+                values[hole] = values[tail]
+        self.diagonal = self.diagonal[:left]
+        self._norms = None if self._norms is None else self._norms[:left]
+        self.n = left
+        return tail, hole
+
+    def truncate(self, n: int) -> None:
+        """Take back samples added after there were n, whatever of them had been stored."""
+        if self.gram.n > n:
+            self.gram.remove(np.arange(n, self.gram.n))
+        if self._store is not None and sp.issparse(self._store):
+            self._store = self._store[:n]
+        elif self._store is not None:
+            self._store[n:] = 0.0
+        self.diagonal = self.diagonal[:n]
+        self._norms = None if self._norms is None else self._norms[:n]
+        self.n = n

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All or nothing: every machine at its new optimum, judged, or everything as it was.
+
+One update, in order:
+
+1. new samples come in at the end, each machine's rows change (`Machine.begin`);
+2. each machine is solved on its watched rows, by exchange or along the path;
+3. the judge computes the residuals of all rows afresh; violators are watched and 2 is repeated;
+4. certified: leaving rows and samples go. Not certified: everything is restored, and it is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from adiabat._core.gram import PANEL_WIDTH
+from adiabat.certificate import judge, violations, weigh
+from adiabat.engine.exchange import Exchange, Stuck
+from adiabat.engine.interrupts import deferred_interrupts
+from adiabat.engine.machine import Machine, RowChange, Snapshot
+from adiabat.engine.path import Path
+from adiabat.engine.samples import Samples
+from adiabat.errors import NotOptimalError
+from adiabat.kernels import Kernel
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Key = Hashable
+
+# Rows watched from the start: all, up to this many; else those nearest to r = 0.
+WATCH_ALL = 400
+WATCH_PART = 8
+# A batch larger than this part of the machine is grown from a random part of it.
+SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
+# Settle-and-judge turns before the update is given up.
+TURNS = 60
+# Turns spent to get from the tolerance down to rounding.
+REFINEMENTS = 3
+# Columns kept for samples without weight, as a part of those with weight.
+SPARE_PART, SPARE_LEAST = 2, 64
+
+
+@dataclass
+class Outcome:
+    """What the solvers did in one update."""
+
+    rounds: int = 0
+    breakpoints: int = 0
+    fallbacks: int = 0
+    methods: set[str] = field(default_factory=set)
+    traces: dict[Key, list[Any]] = field(default_factory=dict)
+
+    @property
+    def solver(self) -> str:
+        """The methods that ran, in one word."""
+        return "+".join(sorted(self.methods)) or "none"
+
+
+class _Run:
+    """One machine on its way to the new optimum."""
+
+    def __init__(self, machine: Machine, tolerance: float, touched: IntArray) -> None:
+        self.machine = machine
+        self.tolerance = tolerance
+        self.exchange: Exchange | None = None
+        self.left_undone = False  # by the path
+        self.watch = self._first_watch(touched)
+        self.best = np.inf
+        self.stuck = False
+        self.content = 0  # turns that ended within the tolerance, but not at rounding
+
+    def _first_watch(self, touched: IntArray) -> IntArray:
+        machine = self.machine
+        n = machine.n
+        if n <= WATCH_ALL:
+            return np.arange(n)
+        if len(touched) > n // 2:
+            size = max(SUBSET_LEAST, n // SUBSET_PART)
+            # a fixed seed: the same data give the same model to the last bit
+            return np.sort(np.random.default_rng(0).permutation(touched)[:size])
+        size = max(WATCH_ALL, n // WATCH_PART)
+        distance = np.abs(machine.r)
+        return np.union1d(np.argpartition(distance, size - 1)[:size], touched)
+
+    def settle(self) -> None:
+        """One turn of exchange on the watched rows."""
+        if self.exchange is None:
+            self.exchange = Exchange(self.machine, self.tolerance)
+        try:
+            self.exchange.settle(self.watch)
+        except Stuck:
+            self.stuck = True  # the judge may still be content
+
+    def satisfied(self) -> bool:
+        """After the judge's look: is it done? If not, watch what was found."""
+        machine = self.machine
+        if len(machine.margin) == 0:
+            machine.centre_bias()
+        found = violations(machine.r, machine.u, machine.lo, machine.hi)
+        worst = max(float(found.max(initial=0.0)), machine.infeasibility())
+        aim = machine.accuracy(self.tolerance)
+        if worst <= aim:
+            return True
+        if worst <= self.tolerance:
+            self.content += 1
+            if self.stuck or self.content > REFINEMENTS:
+                return True
+        if worst > 0.5 * self.best:  # no better than before
+            machine.refactor(machine.margin)
+        self.best = min(worst, self.best)
+        new = np.setdiff1d(np.flatnonzero(found > aim), self.watch)
+        most = max(SUBSET_LEAST, GROWTH * len(self.watch))
+        if len(new) > most:
+            new = np.random.default_rng(len(new)).choice(new, most, replace=False)
+        self.watch = np.union1d(self.watch, new)
+        return False
+
+
+class Solver:
+    """The samples of a model and its machines, moved from optimum to optimum together."""
+
+    def __init__(self, kernel: Kernel, tol: float) -> None:
+        self.samples = Samples(kernel)
+        self.machines: dict[Key, Machine] = {}
+        self.tol = tol
+
+    def apply(
+        self,
+        X: Any,
+        removed: IntArray,
+        plan: Callable[[IntArray], Mapping[Key, RowChange]],
+        retired: set[Key],
+        commit: Callable[[IntArray, IntArray], None],
+        method: str = "auto",
+        trace: bool = False,
+    ) -> Outcome:
+        """Add the rows X (or None), remove samples by position, change rows as planned.
+
+        `plan` is given the positions of the new samples. Machines in `retired` go with all their
+        rows. Once all is certain, `commit` is given the new samples' positions and where every
+        position has moved to; no interrupt comes between it and the solver's own commit.
+        """
+        n_before = self.samples.n
+        saved: dict[Key, Snapshot | None] = {}
+        outcome = Outcome()
+        try:
+            new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
+            changes = plan(new)
+            for key, change in changes.items():
+                machine = self.machines.get(key)
+                saved[key] = None if machine is None else machine.snapshot()
+                if machine is None:
+                    machine = self.machines[key] = Machine(self.samples)
+                machine.begin(change)
+            self._solve(changes, method, trace, outcome)
+        except BaseException:
+            with deferred_interrupts():
+                self._restore(saved, n_before)
+            raise
+        with deferred_interrupts():
+            commit(new, self._commit(changes, removed, retired))
+        return outcome
+
+    # -- the solve -------------------------------------------------------------------------------
+
+    def _solve(
+        self, changes: Mapping[Key, RowChange], method: str, trace: bool, outcome: Outcome
+    ) -> None:
+        runs = []
+        for key, change in changes.items():
+            machine = self.machines[key]
+            first = machine.n - len(change.add_at)
+            touched = np.concatenate(
+                [change.remove, change.rebound, np.arange(first, machine.n)]
+            ).astype(np.int64)
+            run = _Run(machine, self.tolerance(machine), touched)
+            runs.append(run)
+            if method == "path" or trace:
+                self._follow(key, run, trace, outcome)
+            else:
+                run.settle()
+        pending = runs
+        for _ in range(TURNS if runs else 0):
+            self._refresh([run.machine for run in pending])
+            pending = [run for run in pending if not run.satisfied()]
+            if not pending or any(run.stuck for run in pending):
+                break
+            for run in pending:
+                run.settle()
+        if pending:
+            raise self._not_optimal(pending[0])
+        for run in runs:
+            self._pronounce(run.machine)
+            if run.exchange is not None:
+                outcome.rounds += run.exchange.rounds
+                outcome.methods.add("exchange")
+                outcome.fallbacks += run.exchange.single_file or run.left_undone
+
+    def _follow(self, key: Key, run: _Run, trace: bool, outcome: Outcome) -> None:
+        """Along the path; what it leaves undone, exchange finishes."""
+        path = Path(run.machine, run.tolerance, trace)
+        path.follow()
+        run.left_undone = not path.completed
+        outcome.breakpoints += path.breakpoints
+        outcome.methods.add("path")
+        if trace:
+            outcome.traces[key] = path.trace
+
+    def tolerance(self, machine: Machine) -> float:
+        """`tol` scaled by max(1, C max|K|), for this machine."""
+        largest = float(self.samples.diagonal.max(initial=0.0))
+        box = max(-float(machine.lo.min(initial=0.0)), float(machine.hi.max(initial=0.0)))
+        return self.tol * max(1.0, box * largest)
+
+    def _refresh(self, machines: list[Machine]) -> None:
+        """Residuals of all rows of machines from K and u alone, by the judge's own product."""
+        gram = self.samples.gram
+        for machine in machines:  # all columns first: a new panel lengthens every coefficient row
+            self.samples.slots(machine.at[machine.u != 0.0])
+        weights = np.zeros((gram.n_slots, len(machines)))
+        for column, machine in enumerate(machines):
+            weights[:, column] = machine.coefficients()
+        blocks = (
+            (panel[: gram.n], weights[PANEL_WIDTH * i : PANEL_WIDTH * (i + 1)])
+            for i, panel in enumerate(gram.panels)
+        )
+        f = weigh(blocks, (gram.n, len(machines)))
+        for column, machine in enumerate(machines):
+            machine.r = f[machine.at, column] + (machine.b - machine.t)
+
+    def _pronounce(self, machine: Machine) -> None:
+        machine.verdict = judge(
+            machine.r, machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b
+        )
+        if not machine.verdict.residual <= self.tolerance(machine):
+            raise NotOptimalError(
+                f"the update ended with residual {machine.verdict.residual:.1e}, above the "
+                f"tolerance {self.tolerance(machine):.1e}; the model is as it was before. "
+                "Scale the features, or raise tol."
+            )
+
+    def _not_optimal(self, run: _Run) -> NotOptimalError:
+        return NotOptimalError(
+            f"no optimum within the bound on work: residual {run.best:.1e}, tolerance "
+            f"{run.tolerance:.1e}; the model is as it was before. Scale the features, lower C, "
+            "or raise tol."
+        )
+
+    def restore_machine(self, key: Key, snapshot: Snapshot) -> None:
+        """Set up a machine from a saved state; residuals and verdict are made anew."""
+        machine = self.machines[key] = Machine(self.samples, snapshot.d)
+        machine.at = snapshot.at
+        machine.restore(snapshot)
+        self._refresh([machine])
+        machine.verdict = judge(
+            machine.r, machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b
+        )
+
+    # -- commit and restore ----------------------------------------------------------------------
+
+    def _commit(
+        self, changes: Mapping[Key, RowChange], removed: IntArray, retired: set[Key]
+    ) -> IntArray:
+        for key in retired:
+            self.machines.pop(key, None)
+        for key, change in changes.items():
+            if key in self.machines:
+                self.machines[key].finish(change.remove)
+        n_before = self.samples.n
+        tail, hole = self.samples.remove(removed)
+        where = np.arange(n_before)
+        where[tail] = hole
+        for machine in self.machines.values():
+            machine.at = where[machine.at]
+        weighty = np.zeros(self.samples.n, dtype=bool)
+        for machine in self.machines.values():
+            weighty[machine.at[machine.u != 0.0]] = True
+        spare = max(SPARE_LEAST, int(weighty.sum()) // SPARE_PART)
+        self.samples.gram.release(weighty, spare)
+        return where
+
+    def _restore(self, saved: Mapping[Key, Snapshot | None], n_before: int) -> None:
+        for key, snapshot in saved.items():
+            if snapshot is None:
+                self.machines.pop(key, None)
+        for key, snapshot in saved.items():
+            if snapshot is not None:
+                self.machines[key].restore(snapshot)
+        self.samples.truncate(n_before)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The exceptions of Adiabat.
+
+One family: ``except AdiabatError`` catches all of them, and each is also the built-in exception
+that a caller who does not know the library would expect. Invariant: an exception of this family
+leaves the object that raised it as it was before the call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "AdiabatError",
+    "IdError",
+    "IndefiniteKernelError",
+    "ModelFileError",
+    "NotOptimalError",
+]
+
+
+class AdiabatError(Exception):
+    """Base class of every error that Adiabat raises on purpose.
+
+    Catch it to handle any of them; catch a subclass to handle one. The message names the argument,
+    the value and the remedy.
+    """
+
+
+class NotOptimalError(AdiabatError, RuntimeError):
+    """An update could not be brought to the optimum within its tolerance.
+
+    Raised when the independent check of the optimality conditions still fails after refinement and
+    every solver was tried. The model has been put back to its state before the update, so it is
+    still the exact model of the samples it knew.
+
+    What to do: look at `certificate` for how far off the result was. Scale the features, lower
+    ``C``, or use a kernel of smaller range (``poly`` of high degree is the usual culprit); raise
+    ``max_iter`` if the message says that it was reached.
+
+    Parameters
+    ----------
+    message : str
+        What failed and the remedy.
+    certificate : object, optional
+        The certificate of the rejected result, or None if there was none to certify.
+
+    Attributes
+    ----------
+    certificate : object or None
+        As given.
+    """
+
+    certificate: Any
+
+    def __init__(self, message: str = "", certificate: Any = None) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # BaseException would rebuild from `args` alone and lose the certificate.
+        return type(self), (*self.args[:1], self.certificate)
+
+
+class IdError(AdiabatError, ValueError):
+    """Ids were repeated, already known, unknown, or of a kind that cannot be an id.
+
+    Raised before anything is learned or forgotten, so the model is unchanged. The message lists up
+    to ten of the ids at fault and how many there are.
+
+    What to do: pass unique ids that are all ``int``, all ``str``, all ``bytes`` or all ``UUID``.
+    Use ``revise`` for samples that are known already, and ``missing="ignore"`` to pass over ids
+    that are not.
+    """
+
+
+class IndefiniteKernelError(AdiabatError, ValueError):
+    """The kernel is not positive semidefinite.
+
+    Raised when a kernel is known to be indefinite, or when its matrix turns out to be. Such a
+    problem is not convex: it has no unique optimum that a model could follow.
+
+    What to do: use ``kernel="rbf"`` or ``kernel="poly"`` with ``coef0 >= 0``; check that a callable
+    is symmetric, and that a precomputed matrix holds similarities, not distances.
+    """
+
+
+class ModelFileError(AdiabatError, ValueError):
+    """A model file is damaged, was altered, or is not a model file.
+
+    Raised on loading, before any of the content is used. Nothing in a model file is ever executed.
+
+    What to do: restore the file from a copy or save the model again. If the message says that the
+    format is newer, upgrade Adiabat.
+    """

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Model files back into estimators."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from adiabat.archive import read_archive
+from adiabat.errors import ModelFileError
+from adiabat.estimators.svc import SVC
+
+# The file names an estimator; only these are ever made.
+_ESTIMATORS = {"SVC": SVC}
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that was written by `save`. No code in the file is run.
+
+    Parameters
+    ----------
+    path : path-like
+        The model file.
+
+    Returns
+    -------
+    estimator
+        It continues as the saved one would have.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is truncated, altered, or not a model file.
+    """
+    manifest, _ = read_archive(path)
+    name = manifest.get("estimator")
+    if name not in _ESTIMATORS:
+        raise ModelFileError(
+            f"{os.fspath(path)!r} holds an estimator {name!r} that this version does not know; "
+            "install a newer adiabat"
+        )
+    return _ESTIMATORS[name]._from_file(path)

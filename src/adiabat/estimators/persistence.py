@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A fitted estimator as plain values and arrays, for pickles and for model files.
+
+Written are the samples in the order of learning and, for each machine, u, b and the MARGIN rows.
+Kernel columns and factors are derived again on reading, and the judge looks at the result.
+"""
+
+from __future__ import annotations
+
+import os
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from adiabat.archive import read_archive, write_archive
+from adiabat.certificate import Certificate, Verdict
+from adiabat.engine.machine import Snapshot
+from adiabat.engine.report import UpdateReport
+from adiabat.errors import ModelFileError
+from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.model import Model
+from adiabat.formulations.c_svc import CSVC
+from adiabat.kernels import Kernel
+
+_ROW_ARRAYS = ("at", "t", "lo", "hi", "u", "margin")
+
+
+def pack(model: Model) -> dict[str, Any]:
+    """A model as a dictionary of plain values and arrays."""
+    samples = model.solver.samples
+    order = np.empty(samples.n, dtype=np.int64)
+    order[model.position] = np.arange(len(model))
+    state: dict[str, Any] = {
+        "kernel": model.kernel,
+        "tol": model.solver.tol,
+        "formulation": model.formulation,
+        "ledger": model.ledger.copy(),
+        "target": model.target.copy(),
+        "weight": model.weight.copy(),
+        "machines": {},
+    }
+    if model.kernel.name == "precomputed":
+        state["X"] = model.given_kernel() if len(model) else None
+    else:
+        state["X"] = model.features(np.arange(len(model))) if len(model) else None
+    for pair, machine in model.machines:
+        state["machines"][pair] = {
+            "at": order[machine.at],
+            "t": machine.t.copy(),
+            "lo": machine.lo.copy(),
+            "hi": machine.hi.copy(),
+            "u": machine.u.copy(),
+            "margin": machine.margin.copy(),
+            "b": machine.b,
+            "d": machine.d,
+        }
+    return state
+
+
+def unpack(state: dict[str, Any]) -> Model:
+    """The model of a packed state."""
+    model = Model(state["kernel"], state["tol"], state["formulation"], state["ledger"])
+    model.target, model.weight = state["target"], state["weight"]
+    solver = model.solver
+    if state["X"] is None:
+        return model
+    model.position = solver.samples.add(state["X"])
+    for pair, rows in state["machines"].items():
+        n = len(rows["u"])
+        solver.restore_machine(
+            pair,
+            Snapshot(
+                rows["at"], rows["t"], rows["lo"], rows["hi"], rows["u"], np.zeros(n),
+                rows["margin"], rows["b"], rows["d"], Verdict(0.0, 0.0),
+            ),
+        )  # fmt: skip
+    return model
+
+
+def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, Any]) -> None:
+    """Write an estimator's state to a model file."""
+    packed = state["_model"]
+    manifest: dict[str, Any] = {
+        "estimator": estimator,
+        "kernel": packed["kernel"].to_dict(),
+        "tol": packed["tol"],
+        "C": packed["formulation"].C,
+        "parameters": {
+            name: _plain(name, value)
+            for name, value in state.items()
+            if not name.startswith("_") and not name.endswith("_")
+        },
+        "held": {name: _plain(name, value) for name, value in state["_held_parameters"].items()},
+        "labels": [
+            [code, _plain("y", label), packed["formulation"].class_weight.get(code)]
+            for code, label in packed["formulation"].label.items()
+        ],
+        "n_features_in": int(state["n_features_in_"]),
+        "gamma": float(state["gamma_"]),
+        "pairs": [list(pair) for pair in packed["machines"]],
+        "biases": [[rows["b"], rows["d"]] for rows in packed["machines"].values()],
+        "report": _report_fields(state["last_update_"]),
+        "sparse": sp.issparse(packed["X"]),
+    }
+    arrays: dict[str, Any] = {
+        "target": packed["target"],
+        "weight": packed["weight"],
+        "classes": _label_array(state["classes_"]),
+        **packed["ledger"].to_arrays(),
+    }
+    if "feature_names_in_" in state:
+        manifest["feature_names_in"] = [str(name) for name in state["feature_names_in_"]]
+    X = packed["X"]
+    if sp.issparse(X):
+        manifest["shape"] = [int(side) for side in X.shape]
+        arrays.update(X_data=X.data, X_indices=X.indices, X_indptr=X.indptr)
+    else:
+        arrays["X"] = np.ascontiguousarray(X)
+    for number, rows in enumerate(packed["machines"].values()):
+        arrays.update({f"machine{number}_{name}": rows[name] for name in _ROW_ARRAYS})
+    write_archive(path, manifest, arrays)
+
+
+def load_state(path: str | os.PathLike[str], estimator: str) -> dict[str, Any]:
+    """Read back what `save_state` wrote; `ModelFileError` if it does not hang together."""
+    manifest, arrays = read_archive(path)
+    if manifest.get("estimator") != estimator:
+        raise ModelFileError(
+            f"{os.fspath(path)!r} holds a {manifest.get('estimator')!r}, not a {estimator}; "
+            "open it with adiabat.load"
+        )
+    try:
+        return _state_from(manifest, arrays)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(
+            f"{os.fspath(path)!r} is not a sound model file ({error}); restore it from a copy, "
+            "or save the model again"
+        ) from error
+
+
+def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    labels = {int(code): label for code, label, _ in manifest["labels"]}
+    factors = {int(code): factor for code, _, factor in manifest["labels"] if factor is not None}
+    if manifest["sparse"]:
+        X: Any = sp.csr_array(
+            (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]),
+            shape=tuple(manifest["shape"]),
+        )
+        X.check_format()
+    else:
+        X = arrays["X"]
+    machines = {}
+    for number, pair in enumerate(manifest["pairs"]):
+        rows = {name: arrays[f"machine{number}_{name}"] for name in _ROW_ARRAYS}
+        rows["b"], rows["d"] = manifest["biases"][number]
+        machines[tuple(pair)] = rows
+    packed = {
+        "kernel": Kernel.from_dict(manifest["kernel"]),
+        "tol": float(manifest["tol"]),
+        "formulation": CSVC(float(manifest["C"]), labels, factors),
+        "ledger": Ledger.from_arrays(arrays),
+        "target": arrays["target"],
+        "weight": arrays["weight"],
+        "X": X,
+        "machines": machines,
+    }
+    _require_sound(packed)
+    report = dict(manifest["report"])
+    certificate = Certificate(**report.pop("certificate"))
+    state: dict[str, Any] = {
+        **_unplain_all(manifest["parameters"]),
+        "_held_parameters": _unplain_all(manifest["held"]),
+        "_model": packed,
+        "classes_": arrays["classes"],
+        "gamma_": float(manifest["gamma"]),
+        "n_features_in_": int(manifest["n_features_in"]),
+        "last_update_": UpdateReport(certificate=certificate, trace=None, **report),
+    }
+    if "feature_names_in" in manifest:
+        state["feature_names_in_"] = np.array(manifest["feature_names_in"], dtype=object)
+    return state
+
+
+def _require_sound(packed: dict[str, Any]) -> None:
+    """Refuse arrays that do not fit together, before anything indexes with them."""
+    n = packed["X"].shape[0]
+    for name in ("target", "weight"):
+        if packed[name].shape != (n,):
+            raise ValueError(f"{name} has shape {packed[name].shape} for {n} samples")
+    if len(packed["ledger"]) != n:
+        raise ValueError(f"{len(packed['ledger'])} ids for {n} samples")
+    if packed["X"].dtype != np.float64 or packed["target"].dtype != np.int64:
+        raise ValueError("an array has the wrong type")
+    if not set(np.unique(packed["target"]).tolist()) <= set(packed["formulation"].label):
+        raise ValueError("a target has no label")
+    expected = set(packed["formulation"].machines(packed["target"]))
+    if set(packed["machines"]) != expected:
+        raise ValueError("the machines are not those of the classes")
+    for rows in packed["machines"].values():
+        m = len(rows["u"])
+        if any(rows[name].shape != (m,) for name in ("at", "t", "lo", "hi", "u")):
+            raise ValueError("a machine's arrays differ in length")
+        if any(rows[name].dtype != np.float64 for name in ("t", "lo", "hi", "u")):
+            raise ValueError("a machine's array has the wrong type")
+        for name, limit in (("at", n), ("margin", m)):
+            values = rows[name]
+            if values.dtype != np.int64 or values.ndim != 1:
+                raise ValueError("a machine's index has the wrong type")
+            if len(values) and not (0 <= values.min() and values.max() < limit):
+                raise ValueError("a machine's index is out of range")
+        if len(np.unique(rows["margin"])) != len(rows["margin"]):
+            raise ValueError("a margin row stands twice")
+
+
+def _report_fields(report: UpdateReport) -> dict[str, Any]:
+    certificate = report.certificate
+    fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
+    del fields["trace"]
+    fields["certificate"] = {
+        name: getattr(certificate, name) for name in certificate.__dataclass_fields__
+    }
+    held = dict(certificate.held_fixed)
+    if "class_weight" in held:
+        held["class_weight"] = str(held["class_weight"])
+    fields["certificate"]["held_fixed"] = held
+    return fields
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter or label as JSON; a dictionary keeps its keys' types as a list of pairs."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (dict, MappingProxyType)):
+        return {"pairs": [[_plain(name, key), _plain(name, item)] for key, item in value.items()]}
+    raise TypeError(
+        f"{name}={value!r} cannot be written to a model file, which holds plain values only; "
+        "pickle the model instead"
+    )
+
+
+def _unplain_all(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value
+        for name, value in values.items()
+    }
+
+
+def _label_array(classes: Any) -> Any:
+    if classes.dtype == object:
+        text = np.array([str(label) for label in classes])
+        if any(not isinstance(label, str) for label in classes):
+            raise TypeError("y has labels that are neither numbers nor text; pickle the model")
+        return text
+    return classes

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The support vector classifier that learns and unlearns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from adiabat.estimators import votes
+from adiabat.estimators.kernel_machine import KernelMachine, _all_or_nothing
+from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.scikit_learn import plain_svc
+from adiabat.formulations.c_svc import CSVC
+from adiabat.kernels import KERNEL_NAMES
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class SVC(ClassifierMixin, KernelMachine):
+    """C-support vector classification that learns and unlearns exactly.
+
+    After every `partial_fit`, `forget`, `revise` and `update` the model is the one that a full
+    retraining on the samples it then holds would give, and `certificate` says so.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of a margin error; above 0.
+    kernel : {"linear", "poly", "rbf", "laplacian", "chi2", "precomputed"} or callable, \
+default="rbf"
+        A callable takes two arrays of rows and returns their kernel matrix, which must be
+        positive semidefinite.
+    degree : int, default=3
+        Degree of the ``poly`` kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of ``rbf``, ``poly``, ``laplacian`` and ``chi2``. ``"scale"`` is
+        1 / (n_features * variance of X), weighted by `sample_weight`, at `fit`; the value is
+        then held (`gamma_`).
+    coef0 : float, default=0.0
+        Constant of the ``poly`` kernel.
+    tol : float, default=1e-9
+        Largest violation of the optimality conditions that is accepted, scaled by
+        max(1, C max|K|).
+    class_weight : dict, "balanced" or None, default=None
+        Factors on C by class. ``"balanced"`` is settled at `fit` and then held.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Shape of `decision_function` with more than two classes.
+    solver : {"auto", "path", "exchange"}, default="auto"
+        How updates reach the new optimum. The result is the same.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Labels of the classes present, sorted.
+    ids_ : ndarray
+        Ids of the samples held, in the order in which they were learned.
+    support_ : ndarray
+        Places in `ids_` of the samples that carry weight, grouped by class.
+    support_vectors_ : ndarray or CSR
+        Their features.
+    n_support_ : ndarray
+        How many there are in each class.
+    dual_coef_, intercept_, coef_ : ndarray
+        As in :class:`sklearn.svm.SVC`; `coef_` for the linear kernel only.
+    gamma_ : float
+        The gamma in force.
+    last_update_ : UpdateReport
+        What the last call that changed the model did.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adiabat import SVC
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, ["no", "no", "yes", "yes"])
+    >>> model.predict([[0.4], [2.6]])
+    array(['no', 'yes'], dtype='<U3')
+    >>> _ = model.forget([1])
+    >>> model.predict([[1.2]])
+    array(['yes'], dtype='<U3')
+    >>> model.certificate().ok
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "kernel": [StrOptions({*KERNEL_NAMES, "sigmoid"}), callable],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "solver": [StrOptions({"auto", "path", "exchange"})],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-9,
+        class_weight: Mapping[Any, float] | str | None = None,
+        decision_function_shape: str = "ovr",
+        solver: str = "auto",
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
+        self.solver = solver
+
+    # -- learn ------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVC:
+        """Learn from scratch; what was learned before is gone.
+
+        Parameters
+        ----------
+        X : {array, data frame, sparse} of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` their kernel matrix (n_samples, n_samples).
+        y : array of shape (n_samples,)
+            Labels.
+        sample_weight : array of shape (n_samples,), optional
+            Factors >= 0 on C; 0 keeps a sample without force.
+        ids : sequence of int or str, optional
+            Names of the samples. By default the index of a data frame, or a running count.
+
+        Returns
+        -------
+        self
+        """
+        started = time.perf_counter()
+        with _all_or_nothing(self):
+            self._start(X, y, sample_weight, ids, Ledger(), started)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        ids: Any = None,
+    ) -> SVC:
+        """Learn further samples.
+
+        Parameters
+        ----------
+        X, y, sample_weight, ids
+            As in `fit`. With ``kernel="precomputed"`` X has the new rows' kernel values against
+            the samples of `ids_` in order, then against the new rows themselves.
+        classes : array, optional
+            If given, labels outside it are an error. Classes never seen before are welcome
+            without it, at any call.
+
+        Returns
+        -------
+        self
+        """
+        if classes is not None:
+            unknown = np.setdiff1d(np.unique(np.asarray(y)), np.asarray(classes))
+            if len(unknown):
+                raise ValueError(
+                    f"y has labels {unknown[:10].tolist()} that are not in classes="
+                    f"{np.asarray(classes).tolist()}; leave classes out to admit new ones"
+                )
+        self.update(X, y, ids=ids, sample_weight=sample_weight)
+        return self
+
+    # -- decide ------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values.
+
+        Returns
+        -------
+        ndarray
+            Two classes: (n,), above 0 for ``classes_[1]``. More: (n, n_classes), the row-wise
+            argmax being the prediction; or (n, pairs) with ``decision_function_shape="ovo"``,
+            above 0 for the first class of the pair. One class: zeros of shape (n, 1).
+        """
+        pairs = self._decide(X)
+        if len(self.classes_) == 2:
+            return pairs[:, 0]
+        if self.decision_function_shape == "ovo" and len(self.classes_) > 2:
+            return -pairs
+        return votes.scores(pairs, len(self.classes_))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Labels: the class of the largest decision value."""
+        pairs = self._decide(X)
+        if len(self.classes_) == 2:
+            chosen = (pairs[:, 0] > 0.0).astype(np.int64)
+        else:
+            chosen = np.argmax(votes.scores(pairs, len(self.classes_)), axis=1)
+        labels: npt.NDArray[Any] = self.classes_[chosen]
+        return labels
+
+    def to_sklearn(self) -> Any:
+        """A plain fitted :class:`sklearn.svm.SVC` with the same decision function."""
+        check_is_fitted(self)
+        return plain_svc(self)
+
+    # -- learned attributes ----------------------------------------------------------------------
+
+    @property
+    def support_(self) -> npt.NDArray[np.int32]:
+        """Places in `ids_` of the samples that carry weight, grouped by class."""
+        model = self._fitted("support_")
+        places = model.support()
+        codes = model.formulation.codes(model.target)
+        rank = np.array([codes.index(code) for code in model.target[places]], dtype=np.int64)
+        return places[np.argsort(rank, kind="stable")].astype(np.int32)
+
+    @property
+    def support_vectors_(self) -> Any:
+        """Features of the samples that carry weight (none with a precomputed kernel)."""
+        model = self._fitted("support_vectors_")
+        if model.kernel.name == "precomputed":
+            return np.empty((0, 0))
+        return model.features(self.support_)
+
+    @property
+    def n_support_(self) -> npt.NDArray[np.int32]:
+        """Samples that carry weight, by class."""
+        model = self._fitted("n_support_")
+        held = model.target[self.support_]
+        codes = model.formulation.codes(model.target)
+        return np.array([np.sum(held == code) for code in codes], dtype=np.int32)
+
+    @property
+    def dual_coef_(self) -> FloatArray:
+        """Coefficients of the support vectors, laid out as scikit-learn does."""
+        model = self._fitted("dual_coef_")
+        places = self.support_
+        codes = model.formulation.codes(model.target)
+        rank = np.array([codes.index(code) for code in model.target[places]], dtype=np.int64)
+        return votes.stacked(model.weights(places), rank, len(codes))
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """B of every pair of classes."""
+        model = self._fitted("intercept_")
+        sign = 1.0 if len(self.classes_) == 2 else -1.0
+        return sign * model.biases()
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Weights of the features, one row a pair of classes; linear kernel only."""
+        model = self._fitted("coef_")
+        if self.kernel != "linear":
+            raise AttributeError(
+                f"coef_ exists for kernel='linear' only, and kernel={self.kernel!r}"
+            )
+        places = model.support()
+        sign = 1.0 if len(self.classes_) == 2 else -1.0
+        product = model.features(places).T @ model.weights(places)
+        return sign * np.asarray(product).T
+
+    # -- labels ----------------------------------------------------------------------------------
+
+    def _check_targets(self, y: Any) -> npt.NDArray[Any]:
+        labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        return labels
+
+    def _first_formulation(self) -> CSVC:
+        return CSVC(float(self.C))
+
+    def _after_change(self) -> None:
+        model = self._model
+        model.drop_vanished()
+        codes = model.formulation.codes(model.target)
+        self.classes_ = np.array([model.formulation.label[code] for code in codes])
+
+    def _encode(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[CSVC, IntArray]:
+        """Class codes of labels, and a formulation that knows the classes among them."""
+        known = self._model.formulation
+        unique, inverse = np.unique(labels, return_inverse=True)
+        code_of = {label: code for code, label in known.label.items()}
+        following = 1 + max(known.label, default=-1)
+        mixed = [label for label in unique.tolist() if code_of and label not in code_of]
+        for label in mixed:
+            if isinstance(label, str) != isinstance(next(iter(code_of)), str):
+                raise ValueError(
+                    f"y has the label {label!r}, but the labels so far are like "
+                    f"{next(iter(code_of))!r}; use one type of label"
+                )
+        fresh = [label for label in unique.tolist() if label not in code_of]
+        for label in fresh:
+            code_of[label] = following
+            following += 1
+        codes = np.array([code_of[label] for label in unique.tolist()], dtype=np.int64)
+        target = codes[inverse]
+        labels_of = {code: label for label, code in code_of.items()}
+        factors = dict(known.class_weight)
+        factors.update(self._class_factors(fresh, code_of, target, weights))
+        return CSVC(known.C, labels_of, factors), target
+
+    def _class_factors(
+        self, fresh: list[Any], code_of: dict[Any, int], target: IntArray, weights: FloatArray
+    ) -> dict[int, float]:
+        """Factors on C of classes that are new; those of the others are held."""
+        if self.class_weight is None:
+            return {}
+        if not isinstance(self.class_weight, str):
+            return {code_of[label]: float(self.class_weight.get(label, 1.0)) for label in fresh}
+        model = self._model
+        every_target = np.concatenate([model.target, target])
+        every_weight = np.concatenate([model.weight, weights])
+        n_classes = len(np.unique(every_target))
+        factors = {}
+        for label in fresh:
+            own = float(every_weight[every_target == code_of[label]].sum())
+            total = float(every_weight.sum())
+            factors[code_of[label]] = total / (n_classes * own) if own > 0.0 else 1.0
+        return factors

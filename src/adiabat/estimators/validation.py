@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks of what users pass in, before anything moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import _check_sample_weight, check_array
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def check_weights(sample_weight: Any, X: Any) -> FloatArray:
+    """One weight >= 0 for each row of X; None means 1."""
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    return np.array(weights)
+
+
+def require_force(weights: FloatArray) -> None:
+    """Refuse weights that are all zero: nothing could be learned from them."""
+    if len(weights) and not weights.any():
+        raise ValueError(
+            "sample_weight is zero for all rows, so that no row has any force; give at least one "
+            "row a positive weight"
+        )
+
+
+def check_kernel_rows(X: Any, position: npt.NDArray[np.int64]) -> FloatArray:
+    """New rows of a given kernel, their columns by the positions of the samples held.
+
+    The user gives them in the order of learning: against the n samples, then among themselves.
+    """
+    X = check_array(X, dtype=np.float64, accept_sparse=False)
+    k, n = X.shape[0], len(position)
+    if X.shape[1] != n + k:
+        raise ValueError(
+            f"X has shape {X.shape}, but with kernel='precomputed' {k} new rows need "
+            f"{n + k} columns: their kernel values against the {n} samples of ids_, in that "
+            f"order, then against the {k} new rows themselves"
+        )
+    require_symmetric(X[:, n:])
+    by_position: FloatArray = X.copy()
+    by_position[:, position] = X[:, :n]
+    return by_position
+
+
+def require_square(K: FloatArray) -> None:
+    """Refuse a given kernel that is not square or not symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"Precomputed matrix must be a square matrix: X has shape {K.shape}; "
+            "kernel='precomputed' needs one row and one column a sample"
+        )
+    require_symmetric(K)
+
+
+def require_symmetric(K: FloatArray) -> None:
+    """Refuse kernel values that differ from their mirror image by more than rounding."""
+    scale = max(1.0, float(np.abs(K).max(initial=0.0)))
+    if float(np.abs(K - K.T).max(initial=0.0)) > 1e-9 * scale:
+        raise ValueError("X is not symmetric; a precomputed kernel must satisfy K(x, z) = K(z, x)")
+
+
+def n_rows(X: Any) -> int:
+    """Number of rows of anything array-like; 0 for None."""
+    if X is None:
+        return 0
+    if hasattr(X, "shape"):
+        return int(X.shape[0]) if len(X.shape) else 1
+    return len(X)
+
+
+def same_parameter(before: Any, now: Any) -> bool:
+    """Whether a constructor parameter is what it was at `fit`."""
+    if before is now:
+        return True
+    try:
+        return bool(before == now)
+    except ValueError:  # arrays have no single truth
+        return False
+
+
+def as_csr(X: Any) -> Any:
+    """CSR with sorted indices and float64 data, or X itself if dense."""
+    return sp.csr_array(X) if sp.issparse(X) else X

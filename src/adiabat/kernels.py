@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel functions: blocks of the kernel matrix from rows of features.
+
+==============  ========================================================
+linear          <x, z>
+rbf             exp(-gamma ||x - z||^2)
+poly            (gamma <x, z> + coef0) ^ degree
+laplacian       exp(-gamma ||x - z||_1)
+chi2            exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j)), 0/0 = 0
+callable        k(X, Z) -> array of shape (len(X), len(Z))
+precomputed     given by the caller, never evaluated here
+==============  ========================================================
+
+Rows are dense arrays or SciPy CSR matrices; a block is always a fresh dense float64 array in C
+order. A `Kernel` is immutable: whatever it takes from data (``gamma="scale"``, the origin) is
+settled by `make_kernel`, so that samples learned or forgotten later do not change what it means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
+
+from adiabat.errors import IndefiniteKernelError
+
+__all__ = ["KERNEL_NAMES", "Kernel", "make_kernel", "resolve_gamma"]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+KernelFunction: TypeAlias = Callable[[Any, Any], Any]
+
+#: The names accepted by `make_kernel`.
+KERNEL_NAMES: Final = ("chi2", "laplacian", "linear", "poly", "precomputed", "rbf")
+
+# Entries worked on at a time: 256 KiB of float64, which stays in the second-level cache, so that
+# the element-wise steps after a product cost one pass over memory and not one pass each.
+_CHUNK_ENTRIES: Final = 1 << 15
+_COPY_ENTRIES: Final = 1 << 20  # entries of a temporary copy of features (8 MiB)
+_OFFSET_RATIO: Final = 1e4  # ||mean||^2 / total variance above which rbf measures from the mean
+_DIAGONAL_ROWS: Final = 32  # rows of a callable's diagonal evaluated together
+_SPLITTER: Final = 2.0**27 + 1.0  # splits a float64 into two halves of 26 bits (Dekker)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kernel:
+    """A kernel with its parameters settled. Make one with `make_kernel`.
+
+    `name` is one of `KERNEL_NAMES`, or ``"callable"`` for a `function`; `gamma` is a number, 0.0
+    for kernels that have none. `origin` is the point from which ``rbf`` measures, None for zero:
+    distances do not depend on it, but far from zero ||x||^2 + ||z||^2 - 2 <x, z> would lose every
+    digit.
+    """
+
+    name: str
+    gamma: float = 0.0
+    degree: int = 3
+    coef0: float = 0.0
+    function: KernelFunction | None = None
+    origin: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.origin is not None:
+            self.origin.setflags(write=False)
+
+    def block(
+        self, A: Any, B: Any, A_norms: FloatArray | None = None, B_norms: FloatArray | None = None
+    ) -> FloatArray:
+        """Kernel values of every row of `A` against every row of `B`, as a new array.
+
+        `A_norms` and `B_norms` are what `norms` gave for `A` and `B`, if that is at hand. The rows
+        are never written to.
+        """
+        if self.function is not None:
+            return self._call(A, B)
+        self._require_formula()
+        same = A is B
+        A = _as_rows(A)
+        B = A if same else _as_rows(B)
+        if self.name == "linear":
+            return _require_finite(_products(A, B), self.name)
+        if self.name == "poly":
+            return self._poly(_products(A, B))
+        if self.name == "rbf":
+            return self._rbf(A, B, A_norms, B_norms)
+        distances = _city_block(A, B) if self.name == "laplacian" else _chi2_distances(A, B)
+        for part in _chunks(distances):
+            np.multiply(part, -self.gamma, out=part)
+            np.exp(part, out=part)
+        return distances
+
+    def diagonal(self, A: Any) -> FloatArray:
+        """Kernel value of every row of `A` with itself, shape (n,)."""
+        if self.function is not None:
+            starts = range(0, A.shape[0], _DIAGONAL_ROWS)
+            parts = [A[start : start + _DIAGONAL_ROWS] for start in starts]
+            return np.concatenate([np.empty(0), *(self._call(p, p).diagonal() for p in parts)])
+        self._require_formula()
+        A = _as_rows(A)
+        if self.name in ("linear", "poly"):
+            squares = _require_finite(_squared_norms(A), self.name)
+            return squares if self.name == "linear" else self._poly(squares)
+        if self.name == "chi2":
+            _require_nonnegative(A)
+        return np.ones(A.shape[0])
+
+    def norms(self, A: Any) -> FloatArray | None:
+        """Squared norms for `block` to reuse: for ``rbf``, measured from the origin; else None."""
+        if self.name != "rbf":
+            return None
+        return _require_finite(_squared_norms(self._from_origin(_as_rows(A))), self.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The kernel as a dict of plain JSON values; `from_dict` reads it back."""
+        if self.function is not None:
+            raise TypeError(
+                f"kernel={self.function!r} is a function, and a model file holds no code; "
+                "pickle the model, or pass the function again when it is loaded"
+            )
+        fields = {name: getattr(self, name) for name in ("name", "gamma", "degree", "coef0")}
+        return fields | {"origin": None if self.origin is None else self.origin.tolist()}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Kernel:
+        """Rebuild a kernel from what `to_dict` gave; ValueError if the fields are not sound."""
+        expected = {"name", "gamma", "degree", "coef0", "origin"}
+        if set(fields) != expected:
+            raise ValueError(f"kernel fields are {sorted(fields)}, expected {sorted(expected)}")
+        name, gamma, origin = fields["name"], fields["gamma"], fields["origin"]
+        if name not in KERNEL_NAMES:
+            raise ValueError(f"kernel={name!r} is not one of {', '.join(KERNEL_NAMES)}")
+        if not _is_number(gamma) or gamma < 0.0:
+            raise ValueError(f"kernel gamma={gamma!r} must be a finite number >= 0")
+        degree, coef0 = _poly_parameters(name, fields["degree"], fields["coef0"])
+        if origin is not None:
+            if not isinstance(origin, list) or not all(map(_is_number, origin)):
+                raise ValueError("kernel origin must be a list of finite numbers, one per feature")
+            origin = np.array(origin, dtype=np.float64)
+        return cls(name, float(gamma), degree, coef0, None, origin)
+
+    def _require_formula(self) -> None:
+        if self.name == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' has no formula; use the values of the matrix given"
+            )
+
+    def _call(self, A: Any, B: Any) -> FloatArray:
+        assert self.function is not None
+        values = self.function(A, B)
+        # A copy: the function may hand out an array that it keeps.
+        block = np.array(values.toarray() if sp.issparse(values) else values, np.float64, order="C")
+        if block.shape != (A.shape[0], B.shape[0]):
+            raise ValueError(
+                f"kernel={self.function!r} returned shape {block.shape} for {A.shape[0]} and "
+                f"{B.shape[0]} rows; it must return shape ({A.shape[0]}, {B.shape[0]})"
+            )
+        return _require_finite(block, repr(self.function))
+
+    def _poly(self, products: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in _chunks(products):
+                np.multiply(part, self.gamma, out=part)
+                np.add(part, self.coef0, out=part)
+                if self.degree == 0:
+                    part.fill(1.0)
+                base = part.copy()
+                # By products: for the usual degrees far faster than pow.
+                for _ in range(self.degree - 1):
+                    np.multiply(part, base, out=part)
+        return _require_finite(products, self.name)
+
+    def _rbf(
+        self, A: Any, B: Any, A_norms: FloatArray | None, B_norms: FloatArray | None
+    ) -> FloatArray:
+        same = A is B
+        A = self._from_origin(A)
+        B = A if same else self._from_origin(B)
+        if A_norms is None:
+            A_norms = _require_finite(_squared_norms(A), self.name)
+        if B_norms is None:
+            B_norms = A_norms if same else _require_finite(_squared_norms(B), self.name)
+        block = _products(A, B)
+        # -gamma d^2 = 2 gamma (<a, b> - ||a||^2 / 2 - ||b||^2 / 2); halving is exact.
+        half_a, half_b = np.multiply(A_norms, 0.5)[:, None], np.multiply(B_norms, 0.5)
+        rows = max(1, _CHUNK_ENTRIES // max(1, block.shape[1]))
+        for start in range(0, block.shape[0], rows):
+            part = block[start : start + rows]
+            np.subtract(part, half_a[start : start + rows], out=part)
+            np.subtract(part, half_b, out=part)
+            # A squared distance that rounding made negative would give a value above one.
+            np.minimum(part, 0.0, out=part)
+            np.multiply(part, 2.0 * self.gamma, out=part)
+            np.exp(part, out=part)
+        if same:
+            np.fill_diagonal(block, 1.0)
+        return block
+
+    def _from_origin(self, A: Any) -> Any:
+        if self.origin is None:
+            return A
+        if A.shape[1] != self.origin.shape[0]:
+            raise ValueError(f"X has {A.shape[1]} features, the kernel {len(self.origin)}")
+        return (A.toarray() if sp.issparse(A) else A) - self.origin
+
+
+def make_kernel(
+    kernel: str | KernelFunction,
+    *,
+    gamma: str | float,
+    degree: int,
+    coef0: float,
+    X: Any,
+    sample_weight: Any = None,
+) -> Kernel:
+    """Settle a kernel's parameters on the training rows `X`.
+
+    `kernel` is one of `KERNEL_NAMES` or a function ``k(X, Z) -> (len(X), len(Z))``; `gamma` is as
+    in `resolve_gamma`, which `sample_weight` is for; `degree` and `coef0` belong to ``poly``.
+    Raises `IndefiniteKernelError` for ``"sigmoid"`` and for ``"poly"`` with a negative `coef0`,
+    and ValueError for an unknown name or a parameter out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [0.0, 2.0]])
+    >>> make_kernel("rbf", gamma=0.25, degree=3, coef0=0.0, X=X).block(X, X).round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
+    """
+    _check_gamma(gamma)
+    if callable(kernel):
+        return Kernel("callable", function=kernel)
+    if kernel == "sigmoid":
+        raise IndefiniteKernelError(
+            "kernel='sigmoid' is not positive semidefinite, so there is no unique optimum to "
+            "follow; use kernel='rbf' or kernel='poly'"
+        )
+    if kernel not in KERNEL_NAMES:
+        raise ValueError(
+            f"kernel={kernel!r} is unknown; choose one of {', '.join(KERNEL_NAMES)}, or pass a "
+            "function k(X, Z) -> array of shape (len(X), len(Z))"
+        )
+    degree, coef0 = _poly_parameters(kernel, degree, coef0)
+    if kernel in ("linear", "precomputed"):
+        return Kernel(kernel, degree=degree, coef0=coef0)
+    if kernel == "chi2":
+        _require_nonnegative(_as_rows(X))
+    value = resolve_gamma(gamma, X, sample_weight)
+    origin = _offset_origin(_as_rows(X)) if kernel == "rbf" else None
+    return Kernel(kernel, value, degree, coef0, None, origin)
+
+
+def resolve_gamma(gamma: str | float, X: Any, sample_weight: Any = None) -> float:
+    """The number that `gamma` stands for on the rows `X`.
+
+    ``"scale"`` is 1 / (n_features * variance of all entries of X), or 1.0 where that variance is
+    zero; ``"auto"`` is 1 / n_features; a number >= 0 is itself. A row of weight k counts as k
+    copies of it and a row of weight zero not at all, to the last bit and in any order of the rows.
+    """
+    _check_gamma(gamma)
+    if not isinstance(gamma, str):
+        return float(gamma)
+    rows = _as_rows(X)
+    if gamma == "auto":
+        return 1.0 / int(rows.shape[1])
+    variance = _entry_variance(rows, sample_weight)
+    value: float = 1.0 / (rows.shape[1] * variance) if variance > 0.0 else 1.0
+    if not (math.isfinite(variance) and math.isfinite(value)):
+        raise ValueError(f"gamma='scale': the variance of X is {variance:g}; scale the features")
+    return value
+
+
+def _check_gamma(gamma: Any) -> None:
+    named = isinstance(gamma, str) and gamma in ("scale", "auto")
+    if not named and not (_is_number(gamma) and gamma >= 0.0):
+        raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a finite number >= 0")
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+
+
+def _poly_parameters(kernel: str, degree: Any, coef0: Any) -> tuple[int, float]:
+    if not _is_number(degree) or degree < 0 or degree != int(degree):
+        raise ValueError(f"degree={degree!r} must be a whole number >= 0")
+    if not _is_number(coef0):
+        raise ValueError(f"coef0={coef0!r} must be a finite number")
+    if kernel == "poly" and coef0 < 0.0:
+        raise IndefiniteKernelError(
+            f"coef0={coef0!r} makes kernel='poly' indefinite, so there is no unique optimum to "
+            "follow; use coef0 >= 0"
+        )
+    return int(degree), float(coef0)
+
+
+def _as_rows(A: Any) -> Any:
+    """`A` as a 2-D float64 array or CSR matrix, without a copy where it is one already."""
+    if sp.issparse(A):
+        return A.tocsr().astype(np.float64, copy=False)
+    rows = np.asarray(A, dtype=np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"rows of features must be a 2-D array, got shape {rows.shape}")
+    return rows
+
+
+def _products(A: Any, B: Any) -> FloatArray:
+    """A @ B.T as a new dense array in C order."""
+    if sp.issparse(A) and sp.issparse(B) and B.shape[0] == 1:
+        B = B.toarray()  # one row is cheaper dense: the product is then a plain pass over A
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller checks that all is finite
+        product = A @ B.T
+    return np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
+
+
+def _squared_norms(A: Any) -> FloatArray:
+    with np.errstate(over="ignore"):
+        if sp.issparse(A):
+            return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).reshape(-1)
+        return np.asarray(np.einsum("ij,ij->i", A, A))
+
+
+def _city_block(A: Any, B: Any) -> FloatArray:
+    if sp.issparse(A) or sp.issparse(B):
+        return np.ascontiguousarray(manhattan_distances(_canonical_int32(A), _canonical_int32(B)))
+    return np.ascontiguousarray(cdist(A, B, "cityblock"))
+
+
+def _canonical_int32(A: Any) -> Any:
+    """A sorted copy with int32 indices: scikit-learn takes no others, and sorts in place."""
+    rows = sp.csr_array(A, copy=True)
+    if rows.nnz > np.iinfo(np.int32).max:
+        raise ValueError("kernel='laplacian' takes less than 2**31 stored values; pass fewer rows")
+    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    rows.sum_duplicates()
+    return rows
+
+
+def _chi2_distances(A: Any, B: Any) -> FloatArray:
+    """sum_j (a_j - b_j)^2 / (a_j + b_j) for every pair of rows."""
+    _require_nonnegative(A)
+    _require_nonnegative(B)
+    # scikit-learn's loop takes writable arrays only, though it writes to none.
+    other = np.require(B.toarray() if sp.issparse(B) else B, requirements="W")
+    out = np.empty((A.shape[0], B.shape[0]))
+    for rows, part in _dense_slices(A) if out.size else ():
+        part = np.require(part, requirements="W")
+        np.negative(additive_chi2_kernel(part, other), out=out[rows])
+    return out
+
+
+def _require_nonnegative(A: Any) -> None:
+    values = A.data if sp.issparse(A) else A
+    if values.size and values.min() < 0.0:
+        raise ValueError("kernel='chi2' needs features >= 0; scale them to [0, 1], or use 'rbf'")
+
+
+def _require_finite(values: FloatArray, kernel: str) -> FloatArray:
+    # The sum is one pass without a temporary; it can overflow where the values themselves do not.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(values.sum())
+    if suspicious and not np.isfinite(values).all():
+        raise ValueError(f"kernel={kernel} gave values that are not finite; scale the features")
+    return values
+
+
+def _chunks(values: FloatArray) -> Iterator[FloatArray]:
+    """Views of consecutive entries of a C-ordered array, each small enough for the cache."""
+    flat = values.reshape(-1)
+    for start in range(0, flat.shape[0], _CHUNK_ENTRIES):
+        yield flat[start : start + _CHUNK_ENTRIES]
+
+
+def _dense_slices(A: Any) -> Iterator[tuple[slice, FloatArray]]:
+    """Consecutive rows of `A` as dense arrays of bounded size, each with its slice."""
+    step = max(1, _COPY_ENTRIES // max(1, A.shape[1]))
+    for start in range(0, A.shape[0], step):
+        rows = slice(start, min(start + step, A.shape[0]))
+        yield rows, A[rows].toarray() if sp.issparse(A) else A[rows]
+
+
+def _entry_variance(X: Any, sample_weight: Any) -> float:
+    """Weighted variance of all entries of `X`: two passes, each summing the rows exactly."""
+    weight = np.ones(X.shape[0])
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        if weight.shape != (X.shape[0],) or not (np.isfinite(weight) & (weight >= 0.0)).all():
+            raise ValueError(f"sample_weight must be {X.shape[0]} finite numbers >= 0")
+        if not weight.all():
+            X, weight = X[weight > 0.0], weight[weight > 0.0]
+    if weight.size == 0 or X.shape[1] == 0:
+        raise ValueError("gamma='scale' needs a row of positive sample_weight; give a number")
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # SciPy would merge repeated entries in place, in the caller's matrix
+        X.sum_duplicates()
+    if X.min() == X.max():
+        # The mean of equal numbers can be off by a rounding, and its square is not zero.
+        return 0.0
+    count = int(X.shape[1]) * math.fsum(weight)
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            mean = _exact_dot(weight, np.asarray(X.sum(axis=1)).reshape(-1)) / count
+            return _exact_dot(weight, _squared_deviations(X, mean)) / count
+        except (OverflowError, ValueError):  # what fsum makes of sums beyond all bounds
+            return math.inf
+
+
+def _squared_deviations(X: Any, center: float) -> FloatArray:
+    """sum_j (x_ij - center)^2 for every row i."""
+    if sp.issparse(X):
+        deviations = X.copy()
+        deviations.data = np.square(X.data - center)
+        stored = np.asarray(deviations.sum(axis=1)).reshape(-1)
+        return np.asarray(stored + (X.shape[1] - np.diff(X.indptr)) * center**2)
+    return np.concatenate([_squared_norms(part - center) for _, part in _dense_slices(X)])
+
+
+def _exact_dot(weight: FloatArray, values: FloatArray) -> float:
+    """sum_i weight_i * values_i, rounded once where the weights are whole numbers below 2^26."""
+    scaled = values * _SPLITTER
+    high = scaled - (scaled - values)
+    return math.fsum(np.concatenate([weight * high, weight * (values - high)]))
+
+
+def _offset_origin(X: Any) -> FloatArray | None:
+    """The mean of dense rows that lie far from zero for their spread, else None."""
+    if sp.issparse(X) or X.shape[0] == 0:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = X.mean(axis=0)
+        offset = float(mean @ mean)
+        # A quick look, which cannot tell a tiny variance but can tell that it is not tiny.
+        if not float(_squared_norms(X).mean()) < 1.01 * offset:
+            return None
+        variance = float(_squared_norms(X - mean).mean())
+    if not math.isfinite(offset) or offset <= _OFFSET_RATIO * variance:
+        return None
+    if variance == 0.0:
+        return np.asarray(mean)
+    # On a grid of a power of two near the spread: subtracting the origin then loses nothing, and
+    # the kernel remembers where the data are, not what their mean was.
+    grid = 2.0 ** math.floor(0.5 * math.log2(variance / X.shape[1]))
+    return np.asarray(np.round(mean / grid) * grid)

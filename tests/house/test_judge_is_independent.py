@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The judge shares no code with the judged: it knows NumPy and nothing of the engine."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+JUDGE = Path(__file__).parents[2] / "src" / "adiabat" / "certificate.py"
+PERMITTED = sys.stdlib_module_names | {"numpy"}
+
+
+def foreign_imports(text: str) -> list[str]:
+    """Modules imported anywhere in a source text, outside the standard library and NumPy."""
+    modules = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules.append("." * node.level + (node.module or ""))
+    return [module for module in modules if module.split(".")[0] not in PERMITTED]
+
+
+def test_the_judge_imports_only_the_standard_library_and_numpy():
+    assert foreign_imports(JUDGE.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import scipy.linalg",
+        "from adiabat.kernels import rbf",
+        "from . import kernels",
+        "from .errors import AdiabatError",
+        "def late():\n    import sklearn",
+    ],
+)
+def test_a_foreign_import_is_noticed(line):
+    assert foreign_imports(line)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The laws that every exact model obeys, and the machinery that puts models to the test.
+
+``streams``   random operations on a model and on plain arrays alike;
+``laws``      each law a function of one sentence;
+``soak``      thousands of random operations, counted (a script, not a test).
+"""

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Everything that can happen to a model: rows come, go, do both at once, and are corrected.
+
+``oracles.operations`` has the rows that come and go; a ``Correct`` is any revision: of labels,
+weights, features, or several of these in one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oracles.operations import Add, Remove, Revise, Rng, Roster, Update
+from oracles.problems import Problem
+
+
+@dataclass(frozen=True)
+class Correct:
+    """``revise(ids, X=X, y=y, sample_weight=sample_weight)``; None leaves a thing as it is."""
+
+    ids: Any
+    X: Any = None
+    y: Any = None
+    sample_weight: Any = None
+
+
+Step = Add | Remove | Revise | Update | Correct
+
+
+def apply(model: Any, step: Step) -> None:
+    """Carry a step out on a model, by its own verbs."""
+    if isinstance(step, Add):
+        model.partial_fit(step.X, step.y, ids=step.ids, sample_weight=step.sample_weight)
+    elif isinstance(step, Remove):
+        model.forget(step.ids)
+    elif isinstance(step, Revise):
+        model.revise(step.ids, y=step.y)
+    elif isinstance(step, Update):
+        model.update(
+            step.X, step.y, ids=step.ids, sample_weight=step.sample_weight, remove=step.remove
+        )
+    else:
+        model.revise(step.ids, X=step.X, y=step.y, sample_weight=step.sample_weight)
+
+
+def write_down(roster: Roster, step: Step) -> None:
+    """Carry a step out on plain arrays."""
+    if not isinstance(step, Correct):
+        roster.apply(step)
+        return
+    place = {int(i): row for row, i in enumerate(roster.ids)}
+    rows = [place[int(i)] for i in step.ids]
+    for name in ("X", "y", "sample_weight"):
+        value = getattr(step, name)
+        if value is not None:
+            kept = getattr(roster, name).copy()
+            kept[rows] = value
+            setattr(roster, name, kept)
+
+
+def random_weights(rng: Rng, count: int) -> Any:
+    """None at times, else thirds and halves, a few of them zero."""
+    return rng.choice([0.0, 1 / 3, 0.5, 1.0, 2.0, 3.0], size=count)
+
+
+def random_step(
+    problem: Problem, roster: Roster, rng: Rng, *, largest: int = 8, fewest: int = 2, most: int = 90
+) -> Step:
+    """One step on a model that holds what the roster says; `fewest` rows always stay."""
+    n = len(roster.ids)
+    count = 1 if rng.random() < 0.5 else int(rng.integers(2, largest + 1))
+    going = min(count, n - fewest)
+    verbs = ["labels", "weights", "features", "several"]
+    verbs += ["add"] * 2 if n + count <= most else []
+    verbs += ["remove"] * 3 if going > 0 else []
+    verbs += ["update"] * 2 if going > 0 else []
+    verb = str(rng.choice(verbs))
+    if verb == "remove":
+        return Remove(rng.choice(roster.ids, size=going, replace=False))
+    if verb in ("add", "update"):
+        coming = going if verb == "update" else count
+        fresh = problem.draw(rng, coming)
+        ids = np.arange(roster.next_id, roster.next_id + coming, dtype=np.int64)
+        if verb == "add":
+            return Add(fresh.X, fresh.y, ids, fresh.sample_weight)
+        gone = rng.choice(roster.ids, size=going, replace=False)
+        return Update(fresh.X, fresh.y, ids, fresh.sample_weight, gone)
+    ids = rng.choice(roster.ids, size=min(count, n), replace=False)
+    labels = rng.choice(np.unique(problem.y), size=len(ids))
+    features = problem.draw(rng, len(ids)).X
+    if verb == "labels":
+        return Revise(ids, labels)
+    if verb == "weights":
+        return Correct(ids, sample_weight=random_weights(rng, len(ids)))
+    if verb == "features":
+        return Correct(ids, X=features)
+    return Correct(ids, X=features, y=labels, sample_weight=random_weights(rng, len(ids)))
+
+
+def random_steps(
+    problem: Problem, rng: Rng, steps: int, **limits: int
+) -> Iterator[tuple[Step, Roster]]:
+    """A stream of steps, each with the roster as it is after that step."""
+    roster = Roster.of(problem)
+    for _ in range(steps):
+        step = random_step(problem, roster, rng, **limits)
+        write_down(roster, step)
+        yield step, roster
