@@ -8,13 +8,13 @@ weights, features, or several of these in one step.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from oracles.operations import Add, Remove, Revise, Rng, Roster, Update
-from oracles.problems import Problem
+from oracles.problems import Problem, Sample
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def write_down(roster: Roster, step: Step) -> None:
 
 
 def random_weights(rng: Rng, count: int) -> Any:
-    """None at times, else thirds and halves, a few of them zero."""
+    """Thirds, halves and small numbers, a few of them zero."""
     return rng.choice([0.0, 1 / 3, 0.5, 1.0, 2.0, 3.0], size=count)
 
 
@@ -109,3 +109,18 @@ def random_steps(
         step = random_step(problem, roster, rng, **limits)
         write_down(roster, step)
         yield step, roster
+
+
+def with_third_class(problem: Problem) -> Problem:
+    """The same rows under labels 0, 1, 2: about a third of them get the third label."""
+
+    def relabel(rng: Rng, y: Any) -> Any:
+        return np.where(rng.random(len(y)) < 1 / 3, 2, (y + 1) // 2)
+
+    def draw(rng: Rng, count: int) -> Sample:
+        fresh = problem.draw(rng, count)
+        return replace(fresh, y=relabel(rng, fresh.y))
+
+    y = relabel(np.random.default_rng(0), problem.y)
+    y[:3] = [0, 1, 2]
+    return replace(problem, y=y, draw=draw)
