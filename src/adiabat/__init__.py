@@ -5,7 +5,7 @@ After every addition, removal or correction the model is the model that retraini
 would give, and it carries a certificate that says so.
 """
 
-from importlib.metadata import version
+from importlib.metadata import version as _version
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
@@ -19,7 +19,7 @@ from adiabat.errors import (
 from adiabat.estimators.loading import load
 from adiabat.estimators.svc import SVC
 
-__version__ = version("adiabat")
+__version__ = _version("adiabat")
 
 __all__ = [
     "SVC",

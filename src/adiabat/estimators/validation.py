@@ -8,17 +8,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils.validation import _check_sample_weight, check_array
+from sklearn.utils.validation import check_array
 
 FloatArray = npt.NDArray[np.float64]
 
 
 def check_weights(sample_weight: Any, X: Any) -> FloatArray:
-    """One weight >= 0 for each row of X; None means 1."""
-    weights: FloatArray = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    """One finite weight >= 0 for each row of X; None means 1."""
+    n = X.shape[0]
+    if sample_weight is None:
+        return np.ones(n)
+    if np.ndim(sample_weight) == 0:
+        sample_weight = np.full(n, sample_weight)
+    weights: FloatArray = check_array(
+        sample_weight, dtype=np.float64, ensure_2d=False, copy=True, input_name="sample_weight"
     )
-    return np.array(weights)
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
+    if len(weights) != n:
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight a row"
+        )
+    if len(weights) and weights.min() < 0.0:
+        raise ValueError(
+            f"Negative values in data passed to `sample_weight` (least {weights.min():g}); "
+            "weights must be >= 0"
+        )
+    return weights
 
 
 def require_force(weights: FloatArray) -> None:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the figures were measured on, and how much memory a step took."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from threadpoolctl import threadpool_info
+
+MIB = 2.0**20
+
+
+def description() -> str:
+    """Cores, thread pools and versions, in one line."""
+    pools = {
+        f"{pool['internal_api']} {pool.get('version') or ''}".strip() + f" x{pool['num_threads']}"
+        for pool in threadpool_info()
+    }
+    packages = [f"{name} {found}" for name in _PACKAGES if (found := _version(name))]
+    python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    return ", ".join([f"{os.cpu_count()} cores", *sorted(pools), python, *packages])
+
+
+_PACKAGES = ("adiabat", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def forget_peak() -> bool:
+    """Start measuring the peak of resident memory anew; False where the system cannot."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def peak_mib() -> float:
+    """Peak resident memory of this process, since `forget_peak` where that works."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return float(line.split()[1]) / 1024.0
+    except OSError:
+        pass
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / MIB if sys.platform == "darwin" else peak / 1024.0

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A grown factor equals a rebuilt one, and both solve the margin system."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adiabat._core.factor import Factor
+from oracles.problems import gram
+
+Matrix = npt.NDArray[np.float64]
+
+DEPENDENT = 1e-9
+TOL = 1e-9
+
+
+def kernel_of(kind: str) -> Matrix:
+    """Kernels of forty rows: regular, of low rank with repeated rows, and with a zero row."""
+    rng = np.random.default_rng(3)
+    if kind == "regular":
+        X = rng.standard_normal((40, 5))
+        return gram("rbf", X, X, gamma=0.3)
+    X = rng.integers(-2, 3, (40, 4)).astype(np.float64)
+    X[20:30] = X[:10]
+    X[7] = 0.0
+    return gram("linear", X, X)
+
+
+KERNELS = {kind: kernel_of(kind) for kind in ("regular", "low rank")}
+
+
+def shift_of(K: Matrix) -> float:
+    return float(K.diagonal().mean())
+
+
+def grow(factor: Factor, K: Matrix, rows: list[int]) -> list[int]:
+    """Offer rows in one block; returns those that joined, in the factor's order."""
+    size = factor.size
+    at = np.array(rows, dtype=np.int64)
+    cross = np.ascontiguousarray(K[np.ix_(at, factor.rows)])
+    factor.prepare(cross, np.ascontiguousarray(K[np.ix_(at, at)]))
+    joined = factor.admit(np.arange(len(at)), at)
+    assert joined.dtype == np.bool_ and joined.sum() == factor.size - size
+    assert set(factor.rows[size:].tolist()) == set(at[joined].tolist())
+    return [int(row) for row in factor.rows[size:]]
+
+
+def rebuilt(K: Matrix, rows: npt.NDArray[np.int64], shift: float) -> Factor:
+    factor = Factor(shift, DEPENDENT)
+    part = np.ascontiguousarray(K[np.ix_(rows, rows)])
+    assert factor.rebuild(part, rows).all()
+    return factor
+
+
+def assert_is_factor_of(factor: Factor, K: Matrix, rows: list[int]) -> None:
+    """Rows, L, z and the solutions are those of K over these rows in this order."""
+    np.testing.assert_array_equal(factor.rows, rows)
+    assert factor.size == len(rows)
+    M = K[np.ix_(rows, rows)]
+    L = factor.lower()
+    scale = float(np.abs(M).max(initial=0.0)) + factor.shift
+    np.testing.assert_array_equal(L, np.tril(L))
+    assert np.all(L.diagonal() > 0.0)
+    np.testing.assert_allclose(L @ L.T, M + factor.shift, atol=1e-13 * scale * (1 + len(rows)))
+    if rows:
+        z = np.linalg.solve(L, np.ones(len(rows)))
+        assert factor.border() == pytest.approx(z @ z, rel=TOL)
+        assert_solves(factor, M)
+
+
+def assert_solves(factor: Factor, M: Matrix) -> None:
+    q = np.sin(np.arange(1.0, len(M) + 1.0))
+    before = q.copy()
+    for s in (0.0, 1.7):
+        du, db = factor.solve(q, s)
+        size = float(np.abs(M).max(initial=0.0)) * float(np.abs(du).sum()) + abs(db) + 1.0
+        np.testing.assert_allclose(M @ du + db, q, atol=1e-11 * size, rtol=0)
+        assert du.sum() == pytest.approx(s, abs=1e-11 * (1.0 + float(np.abs(du).sum())))
+    np.testing.assert_array_equal(q, before)
+
+
+# ---------------------------------------------------------------------------------------------
+# Grown equals rebuilt
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("grow"), st.lists(st.integers(0, 39), min_size=1, max_size=8)),
+        st.tuples(st.just("drop"), st.lists(st.integers(0, 39), min_size=1, max_size=4)),
+        st.tuples(st.just("rebuild"), st.just([])),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+@given(operations=OPERATIONS)
+@settings(max_examples=60)
+def test_a_grown_factor_equals_a_rebuilt_one(
+    kind: str, operations: list[tuple[str, list[int]]]
+) -> None:
+    K = KERNELS[kind]
+    factor, rows = Factor(shift_of(K), DEPENDENT), list[int]()
+    changes = 0
+    for verb, numbers in operations:
+        if verb == "grow":
+            fresh = [row for row in dict.fromkeys(numbers) if row not in rows]
+            came = grow(factor, K, fresh) if fresh else []
+            rows += came
+            changes += len(came)
+        elif verb == "drop":
+            for number in numbers:
+                if rows:
+                    position = number % len(rows)
+                    factor.drop(position)
+                    del rows[position]
+                    changes += 1
+        else:
+            at = np.array(rows, dtype=np.int64)
+            assert factor.rebuild(np.ascontiguousarray(K[np.ix_(at, at)]), at).all()
+            changes = 0
+        assert factor.changes == changes
+        assert_is_factor_of(factor, K, rows)
+    fresh_factor = rebuilt(K, np.array(rows, dtype=np.int64), factor.shift)
+    np.testing.assert_allclose(factor.lower(), fresh_factor.lower(), atol=TOL)
+
+
+@pytest.mark.parametrize("block", [1, 7, 40])
+def test_blocks_of_any_size_give_the_same_factor_but_for_the_order(block: int) -> None:
+    K = KERNELS["regular"]
+    factor = Factor(shift_of(K), DEPENDENT)
+    for start in range(0, 40, block):
+        grow(factor, K, list(range(start, min(40, start + block))))
+    assert_is_factor_of(factor, K, factor.rows.tolist())
+    assert sorted(factor.rows.tolist()) == list(range(40))
+
+
+def test_rows_are_dropped_down_to_none_and_come_again() -> None:
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.arange(40), shift_of(K))
+    rng, rows = np.random.default_rng(0), list(range(40))
+    while rows:
+        position = int(rng.integers(len(rows)))
+        factor.drop(position)
+        del rows[position]
+        assert_is_factor_of(factor, K, rows)
+    assert grow(factor, K, [5, 3]) in ([5, 3], [3, 5])
+
+
+# ---------------------------------------------------------------------------------------------
+# What `prepare` says about rows that might join
+
+
+def test_schur_complement_is_the_curvature_of_the_papers() -> None:
+    """CP01 (12): kappa = K_cc - [1 K_cM] [[0, 1'], [1, K_MM]]^-1 [1; K_Mc]."""
+    K = KERNELS["regular"]
+    margin, others = np.arange(12), np.arange(12, 20)
+    factor = rebuilt(K, margin, shift_of(K))
+    S, p = factor.prepare(
+        np.ascontiguousarray(K[np.ix_(others, margin)]),
+        np.ascontiguousarray(K[np.ix_(others, others)]),
+    )
+    bordered = np.ones((13, 13))
+    bordered[0, 0], bordered[1:, 1:] = 0.0, K[:12, :12]
+    edge = np.vstack([np.ones(8), K[np.ix_(margin, others)]])
+    kappa = K[np.ix_(others, others)] - edge.T @ np.linalg.solve(bordered, edge)
+    np.testing.assert_allclose(S + np.outer(p, p) / factor.border(), kappa, atol=1e-12)
+
+
+def test_only_the_chosen_of_the_prepared_join() -> None:
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.arange(6), shift_of(K))
+    at = np.arange(10, 18)
+    factor.prepare(
+        np.ascontiguousarray(K[np.ix_(at, factor.rows)]), np.ascontiguousarray(K[np.ix_(at, at)])
+    )
+    chosen = np.array([6, 1, 3])
+    assert factor.admit(chosen, at[chosen]).all()
+    assert set(factor.rows.tolist()) == {*range(6), 16, 11, 13}
+    assert_is_factor_of(factor, K, factor.rows.tolist())
+
+
+def test_none_chosen_changes_nothing() -> None:
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.arange(6), shift_of(K))
+    before = factor.lower()
+    factor.prepare(np.ascontiguousarray(K[6:8, :6]), np.ascontiguousarray(K[6:8, 6:8]))
+    assert len(factor.admit(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))) == 0
+    np.testing.assert_array_equal(factor.lower(), before)
+
+
+# ---------------------------------------------------------------------------------------------
+# What depends on the margin stays out
+
+
+def test_a_repeated_row_is_refused() -> None:
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.arange(5), shift_of(K))
+    assert grow(factor, K, [2]) == []
+    twice = np.array([10, 10])
+    factor.prepare(
+        np.ascontiguousarray(K[np.ix_(twice, factor.rows)]),
+        np.ascontiguousarray(K[np.ix_(twice, twice)]),
+    )
+    assert factor.admit(np.arange(2), twice).tolist() == [True, False]
+    assert_is_factor_of(factor, K, [*range(5), 10])
+
+
+@pytest.mark.parametrize("d", [1, 2, 6])
+@pytest.mark.parametrize("way", ["single", "block", "rebuild"])
+def test_a_linear_kernel_of_d_features_admits_d_plus_one_rows(d: int, way: str) -> None:
+    X = np.random.default_rng(d).standard_normal((25, d))
+    K = gram("linear", X, X)
+    factor = Factor(shift_of(K), DEPENDENT)
+    if way == "single":
+        for row in range(25):
+            grow(factor, K, [row])
+    elif way == "block":
+        grow(factor, K, list(range(25)))
+    else:
+        joined = factor.rebuild(np.ascontiguousarray(K), np.arange(25))
+        assert joined.sum() == factor.size
+        assert set(np.flatnonzero(joined).tolist()) == set(factor.rows.tolist())
+    assert factor.size == d + 1
+    assert_is_factor_of(factor, K, factor.rows.tolist())
+
+
+def test_the_scale_of_the_kernel_decides_nothing() -> None:
+    X = np.random.default_rng(1).standard_normal((25, 3))
+    for size in (1e-8, 1e8):
+        K = size * gram("linear", X, X)
+        factor = Factor(shift_of(K), DEPENDENT)
+        grow(factor, K, list(range(25)))
+        assert factor.size == 4
+
+
+def test_a_row_with_zero_kernel() -> None:
+    """With K = 0 the system is db = q, sum du = s; one such row joins, a second does not."""
+    K = np.zeros((3, 3))
+    factor = Factor(1.0, DEPENDENT)
+    assert grow(factor, K, [1]) == [1]
+    du, db = factor.solve(np.array([2.5]), -1.0)
+    assert du.tolist() == [-1.0] and db == 2.5
+    assert grow(factor, K, [0, 2]) == []
+
+
+def test_a_zero_row_joins_others() -> None:
+    K = KERNELS["low rank"]
+    factor = Factor(shift_of(K), DEPENDENT)
+    grow(factor, K, [0, 1, 2])
+    assert grow(factor, K, [7]) == [7]
+    assert_is_factor_of(factor, K, factor.rows.tolist())
+
+
+# ---------------------------------------------------------------------------------------------
+# Housekeeping
+
+
+def test_relabel_follows_a_renumbering() -> None:
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.array([4, 9, 2]), shift_of(K))
+    factor.relabel(np.arange(40)[::-1].copy())
+    assert factor.rows.tolist() == [35, 30, 37]
+
+
+def test_a_copy_is_independent() -> None:
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.arange(10), shift_of(K))
+    factor.drop(3)
+    rows = factor.rows.tolist()
+    twin = factor.copy()
+    assert (twin.shift, twin.dependent, twin.changes) == (factor.shift, DEPENDENT, 1)
+    factor.drop(0)
+    grow(factor, K, [20, 21])
+    assert_is_factor_of(twin, K, rows)
+    grow(twin, K, [30])
+    assert_is_factor_of(twin, K, [*rows, 30])
+    assert_is_factor_of(factor, K, factor.rows.tolist())
+
+
+def test_an_empty_factor() -> None:
+    factor = Factor(1.0, DEPENDENT)
+    assert factor.size == 0 and factor.lower().shape == (0, 0) and len(factor.rows) == 0
+    assert len(factor.rebuild(np.empty((0, 0)), np.empty(0, dtype=np.int64))) == 0
+    assert factor.copy().size == 0
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.arange(10), shift_of(K))
+    factor.clear()
+    assert factor.size == 0 and factor.changes == 0
+    grow(factor, K, [3, 1, 2])
+    assert_is_factor_of(factor, K, factor.rows.tolist())
+
+
+def test_room_grows_without_disturbing_what_is_there() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((150, 8))
+    K = gram("rbf", X, X, gamma=0.2)
+    factor = Factor(1.0, DEPENDENT)
+    for start in range(0, 150, 10):
+        grow(factor, K, list(range(start, start + 10)))
+        assert_is_factor_of(factor, K, factor.rows.tolist())
+    assert factor.size == 150
