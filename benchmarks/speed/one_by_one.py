@@ -125,7 +125,17 @@ def table(ways: list[Way]) -> Table:
     """Times as ratios to the path one by one, breakpoints beside KT09's prediction."""
     found = Table(
         "m changes: one by one, together, by exchange (KT09)",
-        ("way", "n", "m", "ms", "speed-up", "breakpoints", "1/sqrt(m) predicts", "rounds", "residual"),
+        (
+            "way",
+            "n",
+            "m",
+            "ms",
+            "speed-up",
+            "breakpoints",
+            "1/sqrt(m) predicts",
+            "rounds",
+            "residual",
+        ),
     )
     single: Way | None = None
     for way in ways:

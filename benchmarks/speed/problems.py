@@ -55,7 +55,9 @@ def data_folder() -> Path:
     return Path(named) if named else ROOT.parent / "shared" / "data"
 
 
-def _digits(file: str, rows: int, scale: float, is_positive: Callable[[IntArray], IntArray]) -> Data:
+def _digits(
+    file: str, rows: int, scale: float, is_positive: Callable[[IntArray], IntArray]
+) -> Data:
     path = data_folder() / file
     if not path.exists():
         raise MissingData(f"{file} is not in {path.parent}; set ADIABAT_DATA to its folder")
@@ -74,9 +76,7 @@ def _odd(digits: IntArray) -> IntArray:
 
 def noisy(n: int) -> Data:
     """Overlapping classes with a twentieth of the labels wrong: about half the rows carry weight."""
-    X, y = make_classification(
-        n, 20, n_informative=8, flip_y=0.05, class_sep=0.8, random_state=0
-    )
+    X, y = make_classification(n, 20, n_informative=8, flip_y=0.05, class_sep=0.8, random_state=0)
     return X, y
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adiabat._core.factor import Factor
+
 from oracles.problems import gram
 
 Matrix = npt.NDArray[np.float64]

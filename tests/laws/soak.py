@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from adiabat import SVC
+
 from laws.compare import TOL_F, TOL_OBJECTIVE, differences
 from laws.streams import apply, random_step, with_third_class, write_down
 from oracles.operations import Roster
