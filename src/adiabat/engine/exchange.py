@@ -65,32 +65,34 @@ class Exchange:
         self._delta = np.zeros(machine.n)  # change of u since the residuals were last brought up
         self._delta_b = 0.0
         self._residual = np.zeros(machine.n)  # r of MARGIN rows, kept up within a round
+        self._pending = np.zeros(machine.n)  # what entering the boxes did to MARGIN rows
         self.accuracy = machine.accuracy(tolerance)
         self._rises = 0
         self._width = MOST
-        margin = machine.margin
-        self._residual[margin] = machine.r[margin]
         self._enter_boxes()
 
     # -- the loop --------------------------------------------------------------------------------
 
-    def settle(self, watch: IntArray) -> None:
-        """Rounds until no watched row violates; raises `Stuck`."""
+    def settle(self, watched: npt.NDArray[np.bool_]) -> None:
+        """Rounds until no watched row violates; raises `Stuck`. Rows that move are watched too."""
         machine = self.machine
         margin = machine.margin
-        self._residual[margin] = machine.r[margin]
-        watched = np.zeros(machine.n, dtype=bool)
-        watched[watch] = True
+        self._residual[margin] = machine.r[margin] + self._pending[margin]
+        self._pending[:] = 0.0
         feasible = False
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
             if turn >= BLOCK_ROUNDS or self._rises > PATIENCE:
                 self.single_file = True
-            anchored = self._face()
-            watched |= self._delta != 0.0
-            rows = np.flatnonzero(watched & ~machine.in_margin)
-            gain = self._look(rows)
-            self.accuracy = machine.accuracy(self.tolerance)
+            anchored, gain = True, 0.0
+            if turn or not self._at_rest():
+                anchored = self._face()
+                watched |= self._delta != 0.0
+                rows = np.flatnonzero(watched & ~machine.in_margin)
+                gain = self._look(rows)
+                self.accuracy = machine.accuracy(self.tolerance)
+            else:
+                rows = np.flatnonzero(watched & ~machine.in_margin)
             if feasible and gain > 0.0:
                 self._rises += 1
                 self._width = max(1, self._width // 2)
@@ -101,6 +103,17 @@ class Exchange:
             elif not self._seed(rows):
                 return
         raise Stuck
+
+    def _at_rest(self) -> bool:
+        """Whether the margin has nothing to answer for yet: new rows only came in with u = 0."""
+        machine = self.machine
+        margin = machine.margin
+        return (
+            len(margin) > 0
+            and not self._delta.any()
+            and float(np.abs(self._residual[margin]).max()) <= self.accuracy
+            and abs(machine.d - float(machine.u.sum())) <= self._slack()
+        )
 
     def _enter_boxes(self) -> None:
         """Bring every u into its box; rows moved by it leave MARGIN."""
@@ -118,7 +131,7 @@ class Exchange:
         self._delta[outside] += move
         margin = machine.margin
         if len(margin):
-            self._residual[margin] += machine.kernel(margin, outside) @ move
+            self._pending[margin] = machine.kernel(margin, outside) @ move
 
     # -- 1. the face -----------------------------------------------------------------------------
 

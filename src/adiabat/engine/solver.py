@@ -30,6 +30,7 @@ from adiabat.kernels import Kernel
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 Key = Hashable
 
 # Rows watched from the start: all, up to this many; else those nearest to r = 0.
@@ -69,30 +70,36 @@ class _Run:
         self.tolerance = tolerance
         self.exchange: Exchange | None = None
         self.left_undone = False  # by the path
-        self.watch = self._first_watch(touched)
+        self.watched = self._first_watch(touched)
         self.best = np.inf
         self.stuck = False
         self.content = 0  # turns that ended within the tolerance, but not at rounding
 
-    def _first_watch(self, touched: IntArray) -> IntArray:
+    def _first_watch(self, touched: IntArray) -> BoolArray:
         machine = self.machine
         n = machine.n
+        watched = np.zeros(n, dtype=bool)
         if n <= WATCH_ALL:
-            return np.arange(n)
+            watched[:] = True
+            return watched
         if len(touched) > n // 2:
             size = max(SUBSET_LEAST, n // SUBSET_PART)
             # a fixed seed: the same data give the same model to the last bit
-            return np.sort(np.random.default_rng(0).permutation(touched)[:size])
-        size = max(WATCH_ALL, n // WATCH_PART)
-        distance = np.abs(machine.r)
-        return np.union1d(np.argpartition(distance, size - 1)[:size], touched)
+            watched[np.random.default_rng(0).permutation(touched)[:size]] = True
+            return watched
+        resting = np.flatnonzero(~machine.in_margin)
+        size = min(len(resting) - 1, max(WATCH_ALL, n // WATCH_PART))
+        near = np.argpartition(np.abs(machine.r[resting]), size)[:size]
+        watched[resting[near]] = True
+        watched[touched] = True
+        return watched
 
     def settle(self) -> None:
         """One turn of exchange on the watched rows."""
         if self.exchange is None:
             self.exchange = Exchange(self.machine, self.tolerance)
         try:
-            self.exchange.settle(self.watch)
+            self.exchange.settle(self.watched)
         except Stuck:
             self.stuck = True  # the judge may still be content
 
@@ -113,11 +120,11 @@ class _Run:
         if worst > 0.5 * self.best:  # no better than before
             machine.refactor(machine.margin)
         self.best = min(worst, self.best)
-        new = np.setdiff1d(np.flatnonzero(found > aim), self.watch)
-        most = max(SUBSET_LEAST, GROWTH * len(self.watch))
+        new = np.flatnonzero((found > aim) & ~self.watched)
+        most = max(SUBSET_LEAST, GROWTH * int(self.watched.sum()))
         if len(new) > most:
             new = np.random.default_rng(len(new)).choice(new, most, replace=False)
-        self.watch = np.union1d(self.watch, new)
+        self.watched[new] = True
         return False
 
 
