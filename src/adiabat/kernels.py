@@ -2,7 +2,7 @@
 """Kernel functions: blocks of the kernel matrix from rows of features.
 
 ==============  ========================================================
-linear          <x, z>
+linear          <x, z>, or <x - o, z - o> with an origin o
 rbf             exp(-gamma ||x - z||^2)
 poly            (gamma <x, z> + coef0) ^ degree
 laplacian       exp(-gamma ||x - z||_1)
@@ -31,6 +31,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 
 from adiabat.errors import IndefiniteKernelError
+from adiabat.statistics import dense_slices, entry_variance, offset_origin, squared_norms
 
 __all__ = ["KERNEL_NAMES", "Kernel", "make_kernel", "resolve_gamma"]
 
@@ -43,10 +44,7 @@ KERNEL_NAMES: Final = ("chi2", "laplacian", "linear", "poly", "precomputed", "rb
 # Entries worked on at a time: 256 KiB of float64, which stays in the second-level cache, so that
 # the element-wise steps after a product cost one pass over memory and not one pass each.
 _CHUNK_ENTRIES: Final = 1 << 15
-_COPY_ENTRIES: Final = 1 << 20  # entries of a temporary copy of features (8 MiB)
-_OFFSET_RATIO: Final = 1e4  # ||mean||^2 / total variance above which rbf measures from the mean
 _DIAGONAL_ROWS: Final = 32  # rows of a callable's diagonal evaluated together
-_SPLITTER: Final = 2.0**27 + 1.0  # splits a float64 into two halves of 26 bits (Dekker)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,6 +83,8 @@ class Kernel:
         A = _as_rows(A)
         B = A if same else _as_rows(B)
         if self.name == "linear":
+            A = self._from_origin(A)
+            B = A if same else self._from_origin(B)
             return _require_finite(_products(A, B), self.name)
         if self.name == "poly":
             return self._poly(_products(A, B))
@@ -105,7 +105,7 @@ class Kernel:
         self._require_formula()
         A = _as_rows(A)
         if self.name in ("linear", "poly"):
-            squares = _require_finite(_squared_norms(A), self.name)
+            squares = _require_finite(squared_norms(self._from_origin(A)), self.name)
             return squares if self.name == "linear" else self._poly(squares)
         if self.name == "chi2":
             _require_nonnegative(A)
@@ -115,7 +115,7 @@ class Kernel:
         """Squared norms for `block` to reuse: for ``rbf``, measured from the origin; else None."""
         if self.name != "rbf":
             return None
-        return _require_finite(_squared_norms(self._from_origin(_as_rows(A))), self.name)
+        return _require_finite(squared_norms(self._from_origin(_as_rows(A))), self.name)
 
     def to_dict(self) -> dict[str, Any]:
         """The kernel as a dict of plain JSON values; `from_dict` reads it back."""
@@ -183,9 +183,9 @@ class Kernel:
         A = self._from_origin(A)
         B = A if same else self._from_origin(B)
         if A_norms is None:
-            A_norms = _require_finite(_squared_norms(A), self.name)
+            A_norms = _require_finite(squared_norms(A), self.name)
         if B_norms is None:
-            B_norms = A_norms if same else _require_finite(_squared_norms(B), self.name)
+            B_norms = A_norms if same else _require_finite(squared_norms(B), self.name)
         block = _products(A, B)
         # -gamma d^2 = 2 gamma (<a, b> - ||a||^2 / 2 - ||b||^2 / 2); halving is exact.
         half_a, half_b = np.multiply(A_norms, 0.5)[:, None], np.multiply(B_norms, 0.5)
@@ -218,11 +218,15 @@ def make_kernel(
     coef0: float,
     X: Any,
     sample_weight: Any = None,
+    shift_free: bool = False,
 ) -> Kernel:
     """Settle a kernel's parameters on the training rows `X`.
 
     `kernel` is one of `KERNEL_NAMES` or a function ``k(X, Z) -> (len(X), len(Z))``; `gamma` is as
     in `resolve_gamma`, which `sample_weight` is for; `degree` and `coef0` belong to ``poly``.
+    `shift_free` says that the weights sum to zero, so that a common offset of the features only
+    moves b: ``linear`` may then measure from an origin, as ``rbf`` always may, and keep the digits
+    that the offset would take.
     Raises `IndefiniteKernelError` for ``"sigmoid"`` and for ``"poly"`` with a negative `coef0`,
     and ValueError for an unknown name or a parameter out of range.
 
@@ -248,12 +252,15 @@ def make_kernel(
             "function k(X, Z) -> array of shape (len(X), len(Z))"
         )
     degree, coef0 = _poly_parameters(kernel, degree, coef0)
-    if kernel in ("linear", "precomputed"):
+    if kernel == "precomputed":
         return Kernel(kernel, degree=degree, coef0=coef0)
+    if kernel == "linear":
+        origin = offset_origin(_as_rows(X)) if shift_free else None
+        return Kernel(kernel, degree=degree, coef0=coef0, origin=origin)
     if kernel == "chi2":
         _require_nonnegative(_as_rows(X))
     value = resolve_gamma(gamma, X, sample_weight)
-    origin = _offset_origin(_as_rows(X)) if kernel == "rbf" else None
+    origin = offset_origin(_as_rows(X)) if kernel == "rbf" else None
     return Kernel(kernel, value, degree, coef0, None, origin)
 
 
@@ -270,7 +277,7 @@ def resolve_gamma(gamma: str | float, X: Any, sample_weight: Any = None) -> floa
     rows = _as_rows(X)
     if gamma == "auto":
         return 1.0 / int(rows.shape[1])
-    variance = _entry_variance(rows, sample_weight)
+    variance = entry_variance(rows, sample_weight)
     value: float = 1.0 / (rows.shape[1] * variance) if variance > 0.0 else 1.0
     if not (math.isfinite(variance) and math.isfinite(value)):
         raise ValueError(f"gamma='scale': the variance of X is {variance:g}; scale the features")
@@ -319,13 +326,6 @@ def _products(A: Any, B: Any) -> FloatArray:
     return np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
 
 
-def _squared_norms(A: Any) -> FloatArray:
-    with np.errstate(over="ignore"):
-        if sp.issparse(A):
-            return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).reshape(-1)
-        return np.asarray(np.einsum("ij,ij->i", A, A))
-
-
 def _city_block(A: Any, B: Any) -> FloatArray:
     if sp.issparse(A) or sp.issparse(B):
         return np.ascontiguousarray(manhattan_distances(_canonical_int32(A), _canonical_int32(B)))
@@ -349,7 +349,7 @@ def _chi2_distances(A: Any, B: Any) -> FloatArray:
     # scikit-learn's loop takes writable arrays only, though it writes to none.
     other = np.require(B.toarray() if sp.issparse(B) else B, requirements="W")
     out = np.empty((A.shape[0], B.shape[0]))
-    for rows, part in _dense_slices(A) if out.size else ():
+    for rows, part in dense_slices(A) if out.size else ():
         part = np.require(part, requirements="W")
         np.negative(additive_chi2_kernel(part, other), out=out[rows])
     return out
@@ -375,75 +375,3 @@ def _chunks(values: FloatArray) -> Iterator[FloatArray]:
     flat = values.reshape(-1)
     for start in range(0, flat.shape[0], _CHUNK_ENTRIES):
         yield flat[start : start + _CHUNK_ENTRIES]
-
-
-def _dense_slices(A: Any) -> Iterator[tuple[slice, FloatArray]]:
-    """Consecutive rows of `A` as dense arrays of bounded size, each with its slice."""
-    step = max(1, _COPY_ENTRIES // max(1, A.shape[1]))
-    for start in range(0, A.shape[0], step):
-        rows = slice(start, min(start + step, A.shape[0]))
-        yield rows, A[rows].toarray() if sp.issparse(A) else A[rows]
-
-
-def _entry_variance(X: Any, sample_weight: Any) -> float:
-    """Weighted variance of all entries of `X`: two passes, each summing the rows exactly."""
-    weight = np.ones(X.shape[0])
-    if sample_weight is not None:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        if weight.shape != (X.shape[0],) or not (np.isfinite(weight) & (weight >= 0.0)).all():
-            raise ValueError(f"sample_weight must be {X.shape[0]} finite numbers >= 0")
-        if not weight.all():
-            X, weight = X[weight > 0.0], weight[weight > 0.0]
-    if weight.size == 0 or X.shape[1] == 0:
-        raise ValueError("gamma='scale' needs a row of positive sample_weight; give a number")
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()  # SciPy would merge repeated entries in place, in the caller's matrix
-        X.sum_duplicates()
-    if X.min() == X.max():
-        # The mean of equal numbers can be off by a rounding, and its square is not zero.
-        return 0.0
-    count = int(X.shape[1]) * math.fsum(weight)
-    with np.errstate(over="ignore", invalid="ignore"):
-        try:
-            mean = _exact_dot(weight, np.asarray(X.sum(axis=1)).reshape(-1)) / count
-            return _exact_dot(weight, _squared_deviations(X, mean)) / count
-        except (OverflowError, ValueError):  # what fsum makes of sums beyond all bounds
-            return math.inf
-
-
-def _squared_deviations(X: Any, center: float) -> FloatArray:
-    """sum_j (x_ij - center)^2 for every row i."""
-    if sp.issparse(X):
-        deviations = X.copy()
-        deviations.data = np.square(X.data - center)
-        stored = np.asarray(deviations.sum(axis=1)).reshape(-1)
-        return np.asarray(stored + (X.shape[1] - np.diff(X.indptr)) * center**2)
-    return np.concatenate([_squared_norms(part - center) for _, part in _dense_slices(X)])
-
-
-def _exact_dot(weight: FloatArray, values: FloatArray) -> float:
-    """sum_i weight_i * values_i, rounded once where the weights are whole numbers below 2^26."""
-    scaled = values * _SPLITTER
-    high = scaled - (scaled - values)
-    return math.fsum(np.concatenate([weight * high, weight * (values - high)]))
-
-
-def _offset_origin(X: Any) -> FloatArray | None:
-    """The mean of dense rows that lie far from zero for their spread, else None."""
-    if sp.issparse(X) or X.shape[0] == 0:
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = X.mean(axis=0)
-        offset = float(mean @ mean)
-        # A quick look, which cannot tell a tiny variance but can tell that it is not tiny.
-        if not float(_squared_norms(X).mean()) < 1.01 * offset:
-            return None
-        variance = float(_squared_norms(X - mean).mean())
-    if not math.isfinite(offset) or offset <= _OFFSET_RATIO * variance:
-        return None
-    if variance == 0.0:
-        return np.asarray(mean)
-    # On a grid of a power of two near the spread: subtracting the origin then loses nothing, and
-    # the kernel remembers where the data are, not what their mean was.
-    grid = 2.0 ** math.floor(0.5 * math.log2(variance / X.shape[1]))
-    return np.asarray(np.round(mean / grid) * grid)

@@ -35,7 +35,9 @@ cdef class Factor:
     cdef readonly double shift
     cdef readonly double dependent
     cdef readonly Py_ssize_t changes       # rows joined or left since the last rebuild
+    cdef readonly double least_pivot       # of the last `admit`, relative to the diagonal
     cdef Py_ssize_t _capacity
+    cdef Py_ssize_t _reached               # largest size since `tidy`
     cdef object _rows                      # (capacity,) int64
     cdef object _lower                     # (capacity, capacity), L[i, j] at [j, i]
     cdef object _z
@@ -53,6 +55,8 @@ cdef class Factor:
         self._rows = np.empty(0, dtype=np.int64)
         self._lower = np.zeros((0, 0))
         self._z = np.empty(0)
+        self._reached = 0
+        self.least_pivot = 0.0
 
     @property
     def rows(self):
@@ -79,7 +83,7 @@ cdef class Factor:
         other._lower[: self.size, : self.size] = self._lower[: self.size, : self.size]
         other._rows[: self.size] = self._rows[: self.size]
         other._z[: self.size] = self._z[: self.size]
-        other.size = self.size
+        other._resize(self.size)
         other.changes = self.changes
         return other
 
@@ -100,6 +104,19 @@ cdef class Factor:
         lower, z = grown, zs
         self._L = &lower[0, 0]
         self._zp = &z[0]
+
+    cdef void _resize(self, Py_ssize_t size) noexcept:
+        self.size = size
+        if size > self._reached:
+            self._reached = size
+
+    def tidy(self):
+        """Overwrite what is left of rows that are gone."""
+        self._lower[:, self.size: self._reached] = 0.0
+        self._lower[self.size: self._reached] = 0.0
+        self._z[self.size: self._reached] = 0.0
+        self._scratch_w = self._scratch_s = None
+        self._reached = self.size
 
     def prepare(self, double[:, ::1] cross, double[:, ::1] own):
         """Schur complement of k further rows on the margin, kept for `admit`.
@@ -138,6 +155,7 @@ cdef class Factor:
         cdef Py_ssize_t i, j, a, best, taken = 0
         cdef double pivot, ratio, best_ratio, value
         joined = np.zeros(k, dtype=bool)
+        self.least_pivot = 0.0
         if k == 0:
             return joined
         chosen = np.asarray(chosen, dtype=np.int64)
@@ -193,7 +211,10 @@ cdef class Factor:
             self._zp[s + taken] = value / pivot
             mine[s + taken] = label[best]
             taken += 1
-        self.size = s + taken
+        for i in range(k):
+            if not done[i] and scale[i] > 0 and S[i, i] / scale[i] < self.least_pivot:
+                self.least_pivot = S[i, i] / scale[i]
+        self._resize(s + taken)
         self.changes += taken
         return joined
 
@@ -225,7 +246,7 @@ cdef class Factor:
                     self._zp[j] = -self._zp[j]
             for k in range(position, s - 1):
                 mine[k] = mine[k + 1]
-        self.size = s - 1
+        self._resize(s - 1)
         self.changes += 1
 
     def rebuild(self, double[:, ::1] K, rows):
@@ -255,7 +276,7 @@ cdef class Factor:
                 trsv_lower(s, self._L, cap, self._zp)
         if info == 0 and sound:
             self._rows[:s] = rows
-            self.size = s
+            self._resize(s)
             return np.ones(s, dtype=bool)
         self.prepare(np.empty((s, 0)), np.asarray(K))
         joined = self.admit(np.arange(s), rows)

@@ -158,10 +158,43 @@ cdef class Gram:
         self._clock += 1
         self.stamp[occupied[kept]] = self._clock
         idle = occupied[~kept]
-        if len(idle) <= spare:
-            return
-        order = np.argsort(self.stamp[idle], kind="stable")
-        self._vacate(idle[order[: len(idle) - spare]])
+        if len(idle) > spare:
+            order = np.argsort(self.stamp[idle], kind="stable")
+            self._vacate(idle[order[: len(idle) - spare]])
+
+    def gather_front(self, keep, Py_ssize_t most):
+        """Bring columns of samples in `keep` to the front slots, by at most `most` exchanges.
+
+        A product reads whole panels, so columns in use should share as few as they can.
+        """
+        used = np.zeros(self.n_slots, dtype=bool)
+        occupied = np.flatnonzero(self.owner >= 0)
+        used[occupied] = keep[self.owner[occupied]]
+        cdef Py_ssize_t front = int(used.sum())
+        behind = front + np.flatnonzero(used[front:])
+        ahead = np.flatnonzero(~used[:front])
+        for a, b in zip(ahead[:most], behind[:most]):
+            self._exchange(a, b)
+
+    cdef int _exchange(self, Py_ssize_t a, Py_ssize_t b) except -1:
+        cdef double* first = self._data[a // WIDTH] + a % WIDTH
+        cdef double* second = self._data[b // WIDTH] + b % WIDTH
+        cdef Py_ssize_t i
+        cdef double value
+        with nogil:
+            for i in range(self.n):
+                value = first[i * WIDTH]
+                first[i * WIDTH] = second[i * WIDTH]
+                second[i * WIDTH] = value
+        for values in (self.owner, self.stamp):
+            kept = values[a]
+            values[a] = values[b]
+            values[b] = kept
+        if self.owner[a] >= 0:
+            self.slot_of[self.owner[a]] = a
+        if self.owner[b] >= 0:
+            self.slot_of[self.owner[b]] = b
+        return 0
 
     def _vacate(self, slots):
         """Free slots and overwrite what they held: a forgotten sample leaves no kernel values."""

@@ -299,6 +299,7 @@ class Exchange:
     def _join(self, chosen: IntArray, rows: IntArray) -> npt.NDArray[np.bool_]:
         machine = self.machine
         joined: npt.NDArray[np.bool_] = machine.factor.admit(chosen, rows[chosen])
+        self._refuse_negative(np.array([machine.factor.least_pivot]))
         machine.in_margin[rows[chosen[joined]]] = True
         machine.samples.slots(machine.at[rows[chosen[joined]]])
         return joined
@@ -342,6 +343,8 @@ class Exchange:
         own = machine.samples.among(machine.at[rows])
         lo, hi, u = machine.lo[rows], machine.hi[rows], machine.u[rows]
         diagonal = float(own.diagonal().max(initial=0.0))
+        pairs = own.diagonal()[:, None] + own.diagonal() - 2.0 * own
+        self._refuse_negative(pairs.min(initial=0.0) / np.array([diagonal + machine.factor.shift]))
         gradient = machine.r[rows].copy()
         d = pairwise_descent(
             own, gradient, lo - u, hi - u, 20 * len(rows) + 100,

@@ -7,7 +7,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 
 @contextmanager
@@ -19,15 +18,15 @@ def deferred_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    caught: list[tuple[int, Any]] = []
+    caught: list[int] = []
     previous = signal.getsignal(signal.SIGINT)
     if previous is None:  # installed by foreign code: not ours to replace
         yield
         return
-    signal.signal(signal.SIGINT, lambda number, frame: caught.append((number, frame)))
+    signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
-        if caught and callable(previous):
-            previous(*caught[-1])
+        if caught:
+            signal.raise_signal(signal.SIGINT)

@@ -178,6 +178,7 @@ class Machine:
         keep[removed] = False
         assert self.factor is not None
         self.factor.relabel(np.cumsum(keep) - 1)
+        self.factor.tidy()
         for name in ("at", "t", "lo", "hi", "u", "r", "in_margin"):
             setattr(self, name, getattr(self, name)[keep])
 

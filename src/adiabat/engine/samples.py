@@ -26,6 +26,9 @@ BLOCK_ENTRIES = 8_000_000
 # New samples in batches up to this size get their whole kernel column at once: the product that
 # fills their row against the slots already reads every sample.
 EAGER_BATCH = 256
+# Samples among which a user's own kernel is inspected, and the negative part that is rounding.
+INSPECTED = 200
+NEGATIVE = 1e-8
 
 
 class Samples:
@@ -135,12 +138,33 @@ class Samples:
             for start in range(0, k if len(owners) else 0, step):
                 part = positions[start : start + step]
                 self.gram.write(part, occupied, self.block(part, owners))
+        self._refuse_indefinite(positions)
         return positions
 
     def _own(self, positions: IntArray) -> FloatArray:
         if self.precomputed:
             return np.array(self._store[positions, positions])
         return self.kernel.diagonal(self.data[positions])
+
+    def _refuse_indefinite(self, positions: IntArray) -> None:
+        """Look for negative curvature among some samples, the new ones first.
+
+        Kernels with a name are semidefinite by their formula; one that was given may not be.
+        """
+        if self.kernel.name not in ("precomputed", "callable"):
+            return
+        rng = np.random.default_rng(self.n)
+        new = rng.permutation(positions)[:INSPECTED]
+        old = rng.permutation(positions[0])[: INSPECTED - len(new)]
+        chosen = np.sort(np.concatenate([new, old]))
+        spectrum = np.linalg.eigvalsh(self.block(chosen, chosen))
+        if spectrum[0] < -NEGATIVE * max(spectrum[-1], -spectrum[0]):
+            raise IndefiniteKernelError(
+                f"kernel={self.kernel.name!r} is not positive semidefinite: among "
+                f"{len(chosen)} samples of X its eigenvalues run from {spectrum[0]:.3g} to "
+                f"{spectrum[-1]:.3g}, so the problem has no unique optimum. Pass similarities, "
+                "not distances, or use a positive semidefinite kernel."
+            )
 
     def _check_diagonal(self, positions: IntArray, own: FloatArray) -> None:
         if len(own) and own.min() < 0.0:
@@ -206,10 +230,14 @@ class Samples:
         for values in (self.diagonal, self._norms):
             if values is not None:
                 values[hole] = values[tail]
-        self.diagonal = self.diagonal[:left]
-        self._norms = None if self._norms is None else self._norms[:left]
+        self._shorten(left)
         self.n = left
         return tail, hole
+
+    def _shorten(self, n: int) -> None:
+        # copies: a view would keep the values of samples that are gone
+        self.diagonal = self.diagonal[:n].copy()
+        self._norms = None if self._norms is None else self._norms[:n].copy()
 
     def truncate(self, n: int) -> None:
         """Take back samples added after there were n, whatever of them had been stored."""
@@ -219,6 +247,7 @@ class Samples:
             self._store = self._store[:n]
         elif self._store is not None:
             self._store[n:] = 0.0
-        self.diagonal = self.diagonal[:n]
-        self._norms = None if self._norms is None else self._norms[:n]
+            if self.precomputed:
+                self._store[:, n:] = 0.0
+        self._shorten(n)
         self.n = n

@@ -44,6 +44,8 @@ TURNS = 60
 REFINEMENTS = 3
 # Columns kept for samples without weight, as a part of those with weight.
 SPARE_PART, SPARE_LEAST = 2, 64
+# Columns moved to the front after an update, at most; after a fit, all of them.
+TIDYING = 16
 
 
 @dataclass
@@ -289,6 +291,8 @@ class Solver:
             weighty[machine.at[machine.u != 0.0]] = True
         spare = max(SPARE_LEAST, int(weighty.sum()) // SPARE_PART)
         self.samples.gram.release(weighty, spare)
+        many = sum(change.size for change in changes.values()) > self.samples.n // 2
+        self.samples.gram.gather_front(weighty, self.samples.n if many else TIDYING)
         return where
 
     def _restore(self, saved: Mapping[Key, Snapshot | None], n_before: int) -> None:

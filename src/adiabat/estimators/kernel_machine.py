@@ -248,6 +248,7 @@ class KernelMachine(BaseEstimator):
             coef0=self.coef0,
             X=X_new,
             sample_weight=weights,
+            shift_free=self._first_formulation().d == 0.0,
         )
         names = ledger.validate_new(ids, X, len(labels))
         self._held_parameters = {name: getattr(self, name) for name in _HELD}

@@ -193,8 +193,16 @@ class Model:
         return out
 
     def biases(self) -> FloatArray:
-        """B of every machine."""
+        """Biases b, one a machine."""
         return np.array([machine.b for _, machine in self.machines])
+
+    def intercepts(self) -> FloatArray:
+        """Biases for a linear kernel that measures from zero: w (x - o) + b = w x + (b - w o)."""
+        if self.kernel.name != "linear" or self.kernel.origin is None:
+            return self.biases()
+        places = self.support()
+        w = np.asarray(self.features(places).T @ self.weights(places))
+        return np.asarray(self.biases() - self.kernel.origin @ w)
 
     def features(self, places: npt.NDArray[np.integer[Any]]) -> Any:
         """Feature rows of samples."""
@@ -255,7 +263,7 @@ class Model:
 
     def drop_vanished(self) -> None:
         """The last sample of a class takes the class with it."""
-        present = set(np.unique(self.target).tolist())
+        present = set(self.formulation.codes(self.target))
         known = self.formulation
         if set(known.label) - present:
             self.formulation = CSVC(

@@ -262,7 +262,7 @@ default="rbf"
         """B of every pair of classes."""
         model = self._fitted("intercept_")
         sign = 1.0 if len(self.classes_) == 2 else -1.0
-        return sign * model.biases()
+        return sign * model.intercepts()
 
     @property
     def coef_(self) -> FloatArray:

@@ -47,7 +47,7 @@ class CSVC:
 
     def codes(self, target: IntArray) -> list[int]:
         """Codes of the classes present, in the order of their labels."""
-        present = [int(code) for code in np.unique(target)]
+        present = np.flatnonzero(np.bincount(target)).tolist() if len(target) else []
         return sorted(present, key=lambda code: self.label[code])
 
     def machines(self, target: IntArray) -> list[Pair]:
