@@ -27,14 +27,12 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.box import coordinate_descent, pairwise_descent
-from adiabat.engine.machine import Machine
+from adiabat.engine.machine import AT_BOUND, Machine
 from adiabat.errors import IndefiniteKernelError
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# A bound is reached within this part of the box.
-AT_BOUND = 1e-12
 # Curvature below this part of the diagonal counts as none; below minus NEGATIVE it is a fault.
 FLAT = 1e-12
 NEGATIVE = 1e-7

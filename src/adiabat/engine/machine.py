@@ -29,6 +29,8 @@ BoolArray = npt.NDArray[np.bool_]
 # pivots above it the factor keeps its digits; see docs/numerics.md.
 DEPENDENT = 1e-9
 
+# A bound is reached within this part of the box.
+AT_BOUND = 1e-12
 # A residual is zero within this many roundings.
 ROUNDINGS = 64.0
 EPSILON = float(np.finfo(np.float64).eps)
@@ -215,8 +217,18 @@ class Machine:
     def centre_bias(self) -> None:
         """Without a row strictly inside its box b has an interval: take its middle (LIBSVM's).
 
-        r >= -db where u < hi and r <= -db where u > lo; an open side leaves the other end.
+        r >= -db where u < hi and r <= -db where u > lo; an open side leaves the other end. The
+        interval is that of the problem, whichever optimal u was found, so that b depends on the
+        data alone. MARGIN rows that only touch r = 0 at a bound have no say in it.
         """
+        room = 8.0 * EPSILON * (self.hi - self.lo)
+        low = (self.u >= self.lo) & (self.u <= self.lo + room)
+        high = (self.u <= self.hi) & (self.u >= self.hi - room)
+        self.u = np.where(low, self.lo, np.where(high, self.hi, self.u))
+        if len(self.margin) and np.all(low | high):
+            self.refactor(_NO_ROWS)
+        if len(self.margin):
+            return
         least = np.max(-self.r[self.u < self.hi], initial=-np.inf)
         most = np.min(-self.r[self.u > self.lo], initial=np.inf)
         if np.isfinite(least) and np.isfinite(most):

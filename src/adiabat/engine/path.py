@@ -36,14 +36,13 @@ from adiabat._core.path import (
     next_breakpoint,
 )
 from adiabat.engine.exchange import longest_step
-from adiabat.engine.machine import Machine
+from adiabat.engine.machine import AT_BOUND, Machine
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 # Rates below this part of the largest are rounding.
 STILL = 1e-11
-AT_BOUND = 1e-12
 # Bounds on work: breakpoints for each row, and breakpoints without advance for each row.
 MOST_BREAKPOINTS = 50
 MOST_IDLE = 3

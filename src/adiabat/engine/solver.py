@@ -108,8 +108,7 @@ class _Run:
     def satisfied(self) -> bool:
         """After the judge's look: is it done? If not, watch what was found."""
         machine = self.machine
-        if len(machine.margin) == 0:
-            machine.centre_bias()
+        machine.centre_bias()
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
         worst = max(float(found.max(initial=0.0)), machine.infeasibility())
         aim = machine.accuracy(self.tolerance)
