@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measurements: speed against refitting with other libraries, and evidence for numerical choices."""
+"""Speed against refitting with other libraries, and evidence for numerical choices."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -53,5 +52,7 @@ def peak_mib() -> float:
                 return float(line.split()[1]) / 1024.0
     except OSError:
         pass
+    import resource  # not everywhere
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / MIB if sys.platform == "darwin" else peak / 1024.0

@@ -75,7 +75,7 @@ def _odd(digits: IntArray) -> IntArray:
 
 
 def noisy(n: int) -> Data:
-    """Overlapping classes with a twentieth of the labels wrong: about half the rows carry weight."""
+    """Overlapping classes, some labels wrong: a third or so of the rows carry weight."""
     X, y = make_classification(n, 20, n_informative=8, flip_y=0.05, class_sep=0.8, random_state=0)
     return X, y
 

@@ -16,7 +16,9 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from statistics import mean, median
+from typing import Any
 
 import numpy as np
 import sklearn.svm
@@ -30,6 +32,7 @@ from benchmarks.speed.problems import PROBLEMS, Data, MissingData, Problem
 from benchmarks.tables import Table, console, write_csv, write_markdown
 
 FITS = 3
+REFIT = {"tol": 1e-3, "cache_size": 500}
 # Random draws in one repeat: of a single support vector, and of a hundred.
 SINGLES, HUNDREDS = 10, 2
 QUICK = ("mnist-8", "noisy-1000")
@@ -90,40 +93,37 @@ class Result:
         return flat
 
 
-def best_of(action: Callable[[], object], times: int = FITS) -> float:
-    """Seconds of the fastest of several runs."""
+def fitted(new: Callable[[], Any], data: Data) -> tuple[float, Any]:
+    """Seconds of the fastest of a few fits, each of a new estimator, and the last of these."""
     seconds = []
-    for _ in range(times):
+    model = None
+    for _ in range(FITS):
+        del model  # before the next is made: the peak of memory is that of one
+        model = new()
         started = time.perf_counter()
-        action()
+        model.fit(*data)
         seconds.append(time.perf_counter() - started)
-    return min(seconds)
-
-
-def refit_seconds(problem: Problem, data: Data) -> tuple[float, float]:
-    """Best times of LIBSVM and of oneDAL."""
-    settings = {"C": problem.C, "gamma": problem.gamma, "tol": 1e-3, "cache_size": 500}
-    libsvm, onedal = sklearn.svm.SVC(**settings), sklearnex.svm.SVC(**settings)
-    return best_of(lambda: libsvm.fit(*data)), best_of(lambda: onedal.fit(*data))
+    return min(seconds), model
 
 
 def measure(problem: Problem, repeats: int) -> Result:
     """Refits, our fit, and operations on random support vectors."""
-    X, y = problem.load()
-    libsvm, onedal = refit_seconds(problem, (X, y))
+    data = problem.load()
+    shape = {"C": problem.C, "gamma": problem.gamma}
+    libsvm, _ = fitted(partial(sklearn.svm.SVC, **shape, **REFIT), data)
+    onedal, _ = fitted(partial(sklearnex.svm.SVC, **shape, **REFIT), data)
     machine.forget_peak()
-    model = adiabat.SVC(C=problem.C, gamma=problem.gamma)
-    fit = best_of(lambda: model.fit(X, y))
+    fit, model = fitted(partial(adiabat.SVC, **shape), data)
     fit_rounds = model.last_update_.rounds
     support = model.ids_[model.support_]
     bounded = int(np.sum(np.abs(model.dual_coef_) >= problem.C))
-    one = operate(model, (X, y), support, 1, SINGLES, repeats)
-    hundred = operate(model, (X, y), support, min(100, len(support)), HUNDREDS, repeats)
+    one = operate(model, data, support, 1, SINGLES, repeats)
+    hundred = operate(model, data, support, min(100, len(support)), HUNDREDS, repeats)
     peak = machine.peak_mib()
     certificate = model.certificate()
     return Result(
         problem=problem.name,
-        n=len(X),
+        n=len(data[0]),
         margin=len(support) - bounded,
         bounded=bounded,
         libsvm_seconds=libsvm,

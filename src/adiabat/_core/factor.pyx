@@ -147,76 +147,99 @@ cdef class Factor:
     def admit(self, chosen, rows):
         """Let rows[i], the chosen[i]-th of the last `prepare`, join; returns which did (bool).
 
-        Pivots go in order of their size relative to the diagonal; what falls below `dependent`
-        stays out.
+        Independent rows join together, by one factorisation. If some depend on the margin or on
+        each other, pivots go in order of their size relative to the diagonal, and what falls below
+        `dependent` stays out.
         """
         cdef Py_ssize_t k = len(chosen)
         cdef Py_ssize_t s = self.size
-        cdef Py_ssize_t i, j, a, best, taken = 0
-        cdef double pivot, ratio, best_ratio, value
-        joined = np.zeros(k, dtype=bool)
+        cdef Py_ssize_t i, j, taken = k
+        cdef double value
         self.least_pivot = 0.0
         if k == 0:
-            return joined
+            return np.zeros(0, dtype=bool)
         chosen = np.asarray(chosen, dtype=np.int64)
         self._reserve(s + k)
-        # note: `prepare` left S possibly unsymmetric by rounding only
         schur = np.ascontiguousarray(self._scratch_s[np.ix_(chosen, chosen)])
+        corner = schur.copy()
         cdef double[:, ::1] S = schur
+        cdef double[:, ::1] C = corner
         cdef double[:, ::1] W = self._scratch_w
         cdef long long[::1] pick = chosen
-        cdef long long[::1] label = np.ascontiguousarray(rows, dtype=np.int64)
         cdef double[::1] scale = np.empty(k)
-        for i in range(k):
-            value = S[i, i]
-            for j in range(s):
-                value += W[pick[i], j] * W[pick[i], j]
-            scale[i] = value                       # the diagonal of K + c
-        cdef unsigned char[::1] done = np.zeros(k, dtype=np.uint8)
-        cdef double[:, ::1] tail = np.zeros((k, k))  # tail[i, a]: row i of the new corner of L
-        cdef long long[::1] mine = self._rows
+        cdef bint sound
+        with nogil:
+            for i in range(k):
+                # the diagonal of K + c
+                scale[i] = S[i, i] + dot(s, &W[pick[i], 0], &W[pick[i], 0]) if s else S[i, i]
+            sound = potrf(k, &C[0, 0], k) == 0
+            for i in range(k):
+                sound = sound and C[i, i] * C[i, i] > self.dependent * scale[i]
+        order = np.arange(k)
+        if not sound:
+            order = self._pivot(S, scale, C)
+            taken = len(order)
+        cdef long long[::1] place = order
         cdef Py_ssize_t cap = self._capacity
-        while taken < k:
-            best = -1
-            best_ratio = self.dependent
-            for i in range(k):
-                if not done[i]:
-                    ratio = S[i, i] / scale[i] if scale[i] > 0 else 0.0
-                    if ratio > best_ratio:
-                        best_ratio = ratio
-                        best = i
-            if best < 0:
-                break
-            done[best] = 1
-            joined[best] = True
-            pivot = sqrt(S[best, best])
-            for i in range(k):
-                if not done[i]:
-                    value = S[i, best] / pivot
-                    tail[i, taken] = value
-            tail[best, taken] = pivot
-            for i in range(k):
-                if not done[i]:
-                    for j in range(k):
-                        if not done[j]:
-                            S[i, j] -= tail[i, taken] * tail[j, taken]
-            # the new row of L: [W', tail]
+        with nogil:
+            # the new rows of L: [W', corner]
             for j in range(s):
-                self._L[j * cap + s + taken] = W[pick[best], j]
-            for a in range(taken + 1):
-                self._L[(s + a) * cap + s + taken] = tail[best, a]
-            value = 1.0
-            for j in range(s + taken):
-                value -= self._L[j * cap + s + taken] * self._zp[j]
-            self._zp[s + taken] = value / pivot
-            mine[s + taken] = label[best]
-            taken += 1
-        for i in range(k):
-            if not done[i] and scale[i] > 0 and S[i, i] / scale[i] < self.least_pivot:
-                self.least_pivot = S[i, i] / scale[i]
+                for i in range(taken):
+                    self._L[j * cap + s + i] = W[pick[place[i]], j]
+            for j in range(taken):
+                for i in range(j, taken):
+                    self._L[(s + j) * cap + s + i] = C[j, i]
+            # z = L^-1 1
+            for i in range(taken):
+                value = dot(s, &W[pick[place[i]], 0], self._zp) if s else 0.0
+                self._zp[s + i] = 1.0 - value
+            trsv_lower(taken, self._L + s * cap + s, cap, self._zp + s)
+        self._rows[s: s + taken] = np.asarray(rows, dtype=np.int64)[order]
         self._resize(s + taken)
         self.changes += taken
+        joined = np.zeros(k, dtype=bool)
+        joined[order] = True
         return joined
+
+    def _pivot(self, double[:, ::1] S, double[::1] scale, double[:, ::1] C):
+        """Pivoted Cholesky of S until pivots fall below `dependent`; returns the rows taken.
+
+        On return C[a, b], b >= a, is entry (b, a) of the factor over the rows taken, in order.
+        """
+        cdef Py_ssize_t k = S.shape[0], i, j, a, best, taken = 0
+        cdef double pivot, ratio, best_ratio
+        cdef unsigned char[::1] done = np.zeros(k, dtype=np.uint8)
+        cdef double[:, ::1] column = np.zeros((k, k))     # column[a, i]: entry (i, a)
+        taken_rows = np.empty(k, dtype=np.int64)
+        cdef long long[::1] order = taken_rows
+        with nogil:
+            while taken < k:
+                best = -1
+                best_ratio = self.dependent
+                for i in range(k):
+                    if not done[i] and scale[i] > 0.0 and S[i, i] > best_ratio * scale[i]:
+                        best_ratio = S[i, i] / scale[i]
+                        best = i
+                if best < 0:
+                    break
+                done[best] = 1
+                pivot = sqrt(S[best, best])
+                for i in range(k):
+                    column[taken, i] = 0.0 if done[i] else S[i, best] / pivot
+                column[taken, best] = pivot
+                for i in range(k):
+                    if not done[i]:
+                        axpy(k, -column[taken, i], &column[taken, 0], &S[i, 0])
+                order[taken] = best
+                taken += 1
+            for i in range(k):
+                ratio = S[i, i] / scale[i] if scale[i] > 0.0 else 0.0
+                if not done[i] and ratio < self.least_pivot:
+                    self.least_pivot = ratio
+            for a in range(taken):
+                for i in range(a, taken):
+                    C[a, i] = column[a, order[i]]
+        return taken_rows[:taken]
 
     def drop(self, Py_ssize_t position):
         """Let the row at a position of the factor leave, by Givens rotations."""

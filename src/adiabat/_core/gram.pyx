@@ -122,7 +122,7 @@ cdef class Gram:
 
     def claim(self, samples, double[:, ::1] columns):
         """Give samples slots and fill them; columns[i, j] = k(x_i, samples[j]), i < n."""
-        cdef Py_ssize_t i, j, p, c, k = len(samples)
+        cdef Py_ssize_t i, j, k = len(samples)
         if k == 0:
             return
         vacant = np.flatnonzero(self.owner < 0)
@@ -132,15 +132,17 @@ cdef class Gram:
         cdef long long[::1] taken = vacant[:k].copy()
         vacant = vacant[:k]
         samples = np.asarray(samples)
-        cdef double* panel
         cdef Py_ssize_t n = self.n
+        cdef double** into = <double**> malloc(k * sizeof(double*))
+        if into == NULL:
+            raise MemoryError()
         with nogil:
             for j in range(k):
-                p = taken[j] // WIDTH
-                c = taken[j] % WIDTH
-                panel = self._data[p]
-                for i in range(n):
-                    panel[i * WIDTH + c] = columns[i, j]
+                into[j] = self._data[taken[j] // WIDTH] + taken[j] % WIDTH
+            for i in range(n):
+                for j in range(k):
+                    into[j][i * WIDTH] = columns[i, j]
+            free(into)
         # filled first, owned afterwards: a slot with an owner is always complete
         self._clock += 1
         self.stamp[vacant] = self._clock

@@ -31,6 +31,8 @@ DEPENDENT = 1e-9
 
 # A bound is reached within this part of the box.
 AT_BOUND = 1e-12
+# Rows joined or left, for each row of the factor, after which it is made anew.
+REFRESH = 8
 # A residual is zero within this many roundings.
 ROUNDINGS = 64.0
 EPSILON = float(np.finfo(np.float64).eps)
@@ -146,6 +148,11 @@ class Machine:
         self.in_margin[:] = False
         self.in_margin[rows[joined]] = True
         return rows[~joined]
+
+    def refresh_on_schedule(self) -> None:
+        """Make the factor anew once enough rows have joined and left since the last time."""
+        if self.factor is not None and self.factor.changes > REFRESH * (len(self.margin) + 100):
+            self.refactor(self.margin)
 
     # -- change of rows --------------------------------------------------------------------------
 

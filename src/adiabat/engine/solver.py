@@ -279,6 +279,7 @@ class Solver:
         for key, change in changes.items():
             if key in self.machines:
                 self.machines[key].finish(change.remove)
+                self.machines[key].refresh_on_schedule()
         n_before = self.samples.n
         tail, hole = self.samples.remove(removed)
         where = np.arange(n_before)

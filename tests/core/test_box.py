@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The violators' own small problem, to the modest accuracy that it promises."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from adiabat._core.box import coordinate_descent, pairwise_descent
+from oracles import batch_qp
+
+Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]
+
+FLAT = 1e-12
+SHAPES = [(1, 1), (2, 1), (5, 5), (12, 4), (30, 30), (60, 8)]
+
+
+class Box(NamedTuple):
+    """minimise 1/2 d'Hd + g'd over lo <= d <= hi, where 0 is in the box."""
+
+    H: Matrix
+    g: Vector
+    lo: Vector
+    hi: Vector
+
+
+def box(n: int, rank: int, seed: int = 0) -> Box:
+    """A problem with some rows at a bound from the start and some that cannot move."""
+    rng = np.random.default_rng([n, rank, seed])
+    A = rng.standard_normal((n, rank))
+    lo, hi = -rng.uniform(0.0, 2.0, n), rng.uniform(0.0, 2.0, n)
+    lo[rng.random(n) < 0.3] = 0.0
+    hi[rng.random(n) < 0.3] = 0.0
+    return Box(np.ascontiguousarray(A @ A.T), 2.0 * rng.standard_normal(n), lo, hi)
+
+
+def value(problem: Box, d: Vector) -> float:
+    return float(0.5 * d @ problem.H @ d + problem.g @ d)
+
+
+def assert_in_box(problem: Box, d: Vector, gradient: Vector) -> None:
+    assert np.all(d >= problem.lo) and np.all(d <= problem.hi)
+    np.testing.assert_allclose(gradient, problem.g + problem.H @ d, atol=1e-10)
+
+
+def still_to_gain(problem: Box, d: Vector) -> float:
+    """The duality gap of the box problem: no d of the box is better by more."""
+    g = problem.g + problem.H @ d
+    return float(np.sum(g * d - np.minimum(g * problem.lo, g * problem.hi)))
+
+
+# ---------------------------------------------------------------------------------------------
+# Coordinate descent: the box alone
+
+
+@pytest.mark.parametrize("n, rank", SHAPES)
+def test_coordinate_descent_ends_at_the_optimum_of_the_box(n: int, rank: int) -> None:
+    for seed in range(5):
+        problem, gradient = box(n, rank, seed), box(n, rank, seed).g.copy()
+        d = coordinate_descent(problem.H, gradient, problem.lo, problem.hi, 20_000, FLAT)
+        assert_in_box(problem, d, gradient)
+        assert still_to_gain(problem, d) <= 1e-3 * abs(value(problem, d)) + 1e-12
+
+
+@pytest.mark.parametrize("n, rank", SHAPES)
+def test_sixty_sweeps_are_nearly_as_good(n: int, rank: int) -> None:
+    for seed in range(5):
+        problem = box(n, rank, seed)
+        few = coordinate_descent(problem.H, problem.g.copy(), *problem[2:], 60, FLAT)
+        many = coordinate_descent(problem.H, problem.g.copy(), *problem[2:], 20_000, FLAT)
+        assert value(problem, few) <= 0.98 * value(problem, many) + 1e-12
+
+
+def test_every_sweep_lowers_the_objective() -> None:
+    problem, last = box(30, 30), 0.0
+    for sweeps in range(1, 25):
+        d = coordinate_descent(problem.H, problem.g.copy(), *problem[2:], sweeps, FLAT)
+        assert value(problem, d) <= last + 1e-12
+        last = value(problem, d)
+
+
+def test_no_sweep_is_no_move() -> None:
+    problem = box(5, 5)
+    assert not coordinate_descent(problem.H, problem.g.copy(), *problem[2:], 0, FLAT).any()
+
+
+def test_flat_curvature_goes_to_the_bound() -> None:
+    zero, gradient = np.zeros((4, 4)), np.array([1.0, -1.0, 0.0, -1e-30])
+    lo, hi = np.array([-3.0, -3.0, -3.0, -3.0]), np.array([2.0, 2.0, 2.0, 2.0])
+    d = coordinate_descent(zero, gradient.copy(), lo, hi, 10, FLAT)
+    assert d.tolist() == [-3.0, 2.0, 0.0, 2.0]
+
+
+def test_curvature_below_flat_counts_as_none() -> None:
+    H, gradient = np.array([[1e-6]]), np.array([1.0])
+    lo, hi = np.array([-1e9]), np.array([1e9])
+    assert coordinate_descent(H, gradient.copy(), lo, hi, 5, 1e-5)[0] == -1e9
+    assert coordinate_descent(H, gradient.copy(), lo, hi, 5, 1e-7)[0] == pytest.approx(-1e6)
+
+
+def test_a_row_without_room_stays() -> None:
+    d = coordinate_descent(np.eye(2), np.array([5.0, -5.0]), np.zeros(2), np.zeros(2), 9, FLAT)
+    assert not d.any()
+
+
+def test_bounds_are_met_exactly() -> None:
+    """Who ends at a bound goes to that bound: no rounding may tell it from the bound."""
+    lo, hi = -np.array([0.1, 0.7, 0.3]), np.array([0.1, 0.2, 0.3])
+    d = coordinate_descent(np.eye(3), np.array([50.0, -50.0, 0.1]), lo, hi, 9, FLAT)
+    assert d[0] == lo[0] and d[1] == hi[1] and d[2] == pytest.approx(-0.1)
+
+
+def test_an_empty_box_problem() -> None:
+    none = np.empty(0)
+    assert len(coordinate_descent(np.empty((0, 0)), none, none, none, 5, FLAT)) == 0
+    assert len(pairwise_descent(np.empty((0, 0)), none, none, none, 5, FLAT, 1e-9)) == 0
+
+
+# ---------------------------------------------------------------------------------------------
+# Pairwise descent: sum d = 0 as well
+
+
+def widest_pair(problem: Box, d: Vector) -> float:
+    """max over rows that can fall of g, less min over rows that can rise: 0 at the optimum."""
+    g = problem.g + problem.H @ d
+    falls = np.max(g[d > problem.lo], initial=-np.inf)
+    rises = np.min(g[d < problem.hi], initial=np.inf)
+    return max(0.0, float(falls - rises))
+
+
+@pytest.mark.parametrize("n, rank", SHAPES)
+def test_pairwise_descent_ends_at_the_optimum(n: int, rank: int) -> None:
+    for seed in range(5):
+        problem, gradient = box(n, rank, seed), box(n, rank, seed).g.copy()
+        d = pairwise_descent(problem.H, gradient, *problem[2:], 200_000, FLAT, 1e-7)
+        assert_in_box(problem, d, gradient)
+        assert abs(d.sum()) <= 1e-12
+        assert widest_pair(problem, d) <= 1.01e-7
+        exact = batch_qp.solve(problem.H, -problem.g, problem.lo, problem.hi, 0.0)
+        assert value(problem, d) == pytest.approx(exact.objective, abs=1e-5)
+
+
+def test_every_pair_lowers_the_objective() -> None:
+    problem, last = box(30, 12), 0.0
+    for steps in range(1, 40):
+        d = pairwise_descent(problem.H, problem.g.copy(), *problem[2:], steps, FLAT, 1e-9)
+        assert abs(d.sum()) <= 1e-13 * steps
+        assert value(problem, d) <= last + 1e-12
+        last = value(problem, d)
+
+
+def test_a_pair_of_equal_rows_goes_to_the_nearer_bound() -> None:
+    """Two equal rows have no curvature between them: one of them stops the other."""
+    H, g = np.ones((2, 2)), np.array([1.0, -1.0])
+    lo, hi = np.array([-0.25, 0.0]), np.array([0.0, 1.0])
+    d = pairwise_descent(H, g.copy(), lo, hi, 10, FLAT, 1e-9)
+    assert d.tolist() == [-0.25, 0.25]
+    lo, hi = np.array([-1.0, 0.0]), np.array([0.0, 0.3])
+    d = pairwise_descent(H, g.copy(), lo, hi, 10, FLAT, 1e-9)
+    assert d.tolist() == [-0.3, 0.3]
+
+
+def test_differences_within_the_tolerance_move_nobody() -> None:
+    H, g = np.eye(3), np.array([0.0, 0.5, 1.0])
+    lo, hi = -np.ones(3), np.ones(3)
+    assert not pairwise_descent(H, g.copy(), lo, hi, 50, FLAT, 1.0).any()
+    assert pairwise_descent(H, g.copy(), lo, hi, 50, FLAT, 0.9).any()
+
+
+def test_one_row_cannot_move_alone() -> None:
+    d = pairwise_descent(np.eye(1), np.array([-4.0]), -np.ones(1), np.ones(1), 9, FLAT, 1e-9)
+    assert d.tolist() == [0.0]
+
+
+def test_rows_at_their_bounds_take_no_part() -> None:
+    H, g = np.eye(3), np.array([-9.0, 9.0, 1.0])
+    lo, hi = np.array([-1.0, 0.0, -1.0]), np.array([0.0, 1.0, 1.0])
+    assert not pairwise_descent(H, g.copy(), lo, hi, 50, FLAT, 1e-9).any()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""C-SVC as rows: targets, boxes and pairs of classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adiabat.formulations.c_svc import CSVC
+
+LABELS = {0: "pear", 1: "apple", 2: "fig"}
+WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 3.0, 1.0])
+TARGET = np.array([0, 1, 2, 0, 1, 2])
+
+
+def test_rows_are_those_of_the_table() -> None:
+    """t = +1 in [0, C w] for the second class of a pair, t = -1 in [-C w, 0] for the first."""
+    rows = CSVC(10.0, LABELS).rows((1, 0), TARGET, WEIGHT)
+    assert rows.sample.tolist() == [0, 1, 3, 4]
+    assert rows.t.tolist() == [1.0, -1.0, 1.0, -1.0]
+    assert rows.lo.tolist() == [0.0, -20.0, 0.0, -30.0]
+    assert rows.hi.tolist() == [10.0, 0.0, 0.0, 0.0]
+
+
+def test_class_weights_are_factors_on_c() -> None:
+    formulation = CSVC(10.0, LABELS, {1: 0.1, 2: 3.0})
+    rows = formulation.rows((1, 2), TARGET, WEIGHT)
+    assert rows.sample.tolist() == [1, 2, 4, 5]
+    np.testing.assert_allclose(rows.lo, [-2.0, 0.0, -3.0, 0.0])
+    np.testing.assert_allclose(rows.hi, [0.0, 15.0, 0.0, 30.0])
+    plain = CSVC(10.0, LABELS).rows((0, 1), TARGET, WEIGHT)
+    some = formulation.rows((0, 1), TARGET, WEIGHT)
+    np.testing.assert_allclose(some.lo[some.t < 0], plain.lo[plain.t < 0])
+    np.testing.assert_allclose(some.hi, 0.1 * plain.hi)
+
+
+def test_a_weight_of_zero_is_a_row_without_a_box() -> None:
+    rows = CSVC(1.0, LABELS).rows((0, 1), TARGET, np.zeros(6))
+    assert not rows.lo.any() and not rows.hi.any() and len(rows.sample) == 4
+
+
+def test_zero_is_in_every_box() -> None:
+    rows = CSVC(7.0, LABELS).rows((2, 0), TARGET, WEIGHT)
+    assert np.all(rows.lo <= 0.0) and np.all(rows.hi >= 0.0)
+
+
+def test_classes_are_in_the_order_of_their_labels() -> None:
+    formulation = CSVC(1.0, LABELS)
+    assert formulation.codes(TARGET) == [1, 2, 0]
+    assert formulation.machines(TARGET) == [(1, 2), (1, 0), (2, 0)]
+
+
+def test_pairs_do_not_change_when_other_classes_come_and_go() -> None:
+    formulation = CSVC(1.0, {**LABELS, 3: "date"})
+    before = formulation.machines(TARGET)
+    with_more = formulation.machines(np.append(TARGET, 3))
+    with_fewer = formulation.machines(TARGET[TARGET != 2])
+    assert set(before) < set(with_more) and set(with_fewer) < set(before)
+    assert with_more[0] == (1, 3)
+
+
+@pytest.mark.parametrize("target", [[], [2], [2, 2]])
+def test_fewer_than_two_classes_need_no_machine(target: list[int]) -> None:
+    formulation = CSVC(1.0, LABELS)
+    assert formulation.machines(np.array(target, dtype=np.int64)) == []
+    assert formulation.codes(np.array(target, dtype=np.int64)) == sorted(set(target))
+
+
+def test_samples_of_other_classes_have_no_rows() -> None:
+    rows = CSVC(1.0, LABELS).rows((0, 1), np.array([2, 2]), np.ones(2))
+    assert len(rows.sample) == len(rows.t) == len(rows.lo) == len(rows.hi) == 0
+
+
+def test_a_formulation_is_a_value() -> None:
+    assert CSVC(1.0, LABELS) == CSVC(1.0, dict(LABELS)) != CSVC(2.0, LABELS)
+    assert CSVC(1.0, LABELS).d == 0.0
+    target, weight = TARGET.copy(), WEIGHT.copy()
+    CSVC(1.0, LABELS).rows((0, 1), target, weight)
+    np.testing.assert_array_equal(target, TARGET)
+    np.testing.assert_array_equal(weight, WEIGHT)

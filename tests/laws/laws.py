@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The laws: each a named function with one sentence, which holds on any problem by any solver.
+
+A law takes a problem, the name of a solver and a source of chance; it fails by AssertionError.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import tempfile
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adiabat
+from adiabat import SVC, IdError
+from laws.compare import assert_is_optimum, assert_same, assert_same_on, exact_state
+from laws.streams import apply, random_steps
+from oracles.operations import Rng, Roster
+from oracles.problems import Problem
+
+STEPS = 12
+Law = Callable[[Problem, str, Rng], None]
+
+
+def fitted(problem: Problem, solver: str, roster: Roster | None = None) -> SVC:
+    """A model of the rows in the roster, or of the problem's own."""
+    roster = Roster.of(problem) if roster is None else roster
+    model = SVC(solver=solver, **problem.params)
+    return model.fit(roster.X, roster.y, sample_weight=roster.sample_weight, ids=roster.ids)
+
+
+def extended(roster: Roster, fresh: Any) -> Roster:
+    """The roster with more rows, under the numbers that follow."""
+    ids = np.arange(roster.next_id, roster.next_id + len(fresh.y))
+    return Roster(
+        np.vstack([roster.X, fresh.X]),
+        np.concatenate([roster.y, fresh.y]),
+        np.concatenate([roster.sample_weight, fresh.sample_weight]),
+        np.concatenate([roster.ids, ids]),
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# Exactness
+
+
+def the_optimum_is_that_of_an_independent_solver(problem: Problem, solver: str, rng: Rng) -> None:
+    """After a fit and after every few updates a general QP solver finds the same model."""
+    model = fitted(problem, solver)
+    assert_is_optimum(model, Roster.of(problem), problem.draw(rng, 5).X)
+    for number, (step, roster) in enumerate(random_steps(problem, rng, STEPS)):
+        apply(model, step)
+        if number % 4 == 3:
+            assert_is_optimum(model, roster, problem.draw(rng, 5).X)
+
+
+def an_update_equals_a_refit(problem: Problem, solver: str, rng: Rng) -> None:
+    """After any updates the model is the one that a fit on the rows it then holds would give."""
+    model = fitted(problem, solver)
+    for step, after in random_steps(problem, rng, STEPS):
+        apply(model, step)
+        roster = after
+    if roster.sample_weight.any():
+        assert_same(model, fitted(problem, solver, roster), roster, problem.draw(rng, 5).X)
+
+
+def adding_then_forgetting_restores(problem: Problem, solver: str, rng: Rng) -> None:
+    """Rows learned and then forgotten, together or one by one, leave no trace in the model."""
+    roster = Roster.of(problem)
+    model, untouched = fitted(problem, solver), fitted(problem, solver)
+    fresh = problem.draw(rng, 5)
+    ids = np.arange(roster.next_id, roster.next_id + 5)
+    model.partial_fit(fresh.X, fresh.y, ids=ids, sample_weight=fresh.sample_weight)
+    model.forget(ids[:3])
+    for one in rng.permutation(ids[3:]):
+        model.forget(one)
+    assert model.ids_.tolist() == untouched.ids_.tolist()
+    assert_same(model, untouched, roster, fresh.X)
+
+
+def forgetting_then_adding_restores(problem: Problem, solver: str, rng: Rng) -> None:
+    """Rows forgotten and then learned again under their ids give the model back."""
+    roster = Roster.of(problem)
+    model = fitted(problem, solver)
+    gone = rng.choice(len(roster.ids), size=len(roster.ids) // 3, replace=False)
+    model.forget(roster.ids[gone])
+    model.partial_fit(
+        roster.X[gone],
+        roster.y[gone],
+        ids=roster.ids[gone],
+        sample_weight=roster.sample_weight[gone],
+    )
+    assert_same(model, fitted(problem, solver), roster, problem.draw(rng, 5).X)
+
+
+def order_and_batching_do_not_matter(problem: Problem, solver: str, rng: Rng) -> None:
+    """One batch, or single rows in any order, lead to one model."""
+    roster = Roster.of(problem)
+    whole = fitted(problem, solver)
+    order = rng.permutation(len(roster.ids))
+    order = np.concatenate([order[roster.sample_weight[order] > 0][:1], order])
+    _, first = np.unique(order, return_index=True)
+    order = order[np.sort(first)]  # starts with a row of positive weight
+    single = SVC(solver=solver, **problem.params)
+    cuts = [1, 2, 3, 4, 5, 9, len(order)]
+    for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
+        part = order[start:stop]
+        single.partial_fit(
+            roster.X[part],
+            roster.y[part],
+            ids=roster.ids[part],
+            sample_weight=roster.sample_weight[part],
+        )
+    assert_same(whole, single, roster, problem.draw(rng, 5).X)
+
+
+def one_step_equals_two(problem: Problem, solver: str, rng: Rng) -> None:
+    """Learning and forgetting in one step gives the model of the two steps, as does revising."""
+    roster = Roster.of(problem)
+    fresh = problem.draw(rng, 4)
+    both = extended(roster, fresh)
+    gone, new = rng.choice(roster.ids, size=4, replace=False), both.ids[-4:]
+    together, apart = fitted(problem, solver), fitted(problem, solver)
+    together.update(fresh.X, fresh.y, ids=new, sample_weight=fresh.sample_weight, remove=gone)
+    apart.forget(gone)
+    apart.partial_fit(fresh.X, fresh.y, ids=new, sample_weight=fresh.sample_weight)
+    stays = ~np.isin(both.ids, gone)
+    after = Roster(both.X[stays], both.y[stays], both.sample_weight[stays], both.ids[stays])
+    assert_same(together, apart, after, fresh.X)
+    revised = fitted(problem, solver)
+    places = np.flatnonzero(np.isin(roster.ids, gone))
+    revised.revise(roster.ids[places], X=fresh.X, y=fresh.y, sample_weight=fresh.sample_weight)
+    relabelled = dict(zip(roster.ids[places].tolist(), new.tolist(), strict=True))
+    names = np.array([relabelled.get(i, i) for i in roster.ids.tolist()])
+    renamed = fitted(problem, solver)
+    renamed.forget(roster.ids[places])
+    renamed.partial_fit(fresh.X, fresh.y, ids=roster.ids[places], sample_weight=fresh.sample_weight)
+    after = replace(roster)
+    for name, value in (("X", fresh.X), ("y", fresh.y), ("sample_weight", fresh.sample_weight)):
+        kept = getattr(roster, name).copy()
+        kept[np.flatnonzero(np.isin(names, new))] = value
+        setattr(after, name, kept)
+    assert_same(revised, renamed, after, fresh.X)
+
+
+def path_and_exchange_agree(problem: Problem, solver: str, rng: Rng) -> None:
+    """Whichever solver follows the same updates, the model is the same after each of them."""
+    del solver
+    one, other = fitted(problem, "path"), fitted(problem, "exchange")
+    for number, (step, roster) in enumerate(random_steps(problem, rng, STEPS)):
+        apply(one, step)
+        apply(other, step)
+        if number % 3 == 0:
+            assert_same(one, other, roster, problem.draw(rng, 5).X)
+
+
+def a_whole_weight_is_a_repetition(problem: Problem, solver: str, rng: Rng) -> None:
+    """A row of weight k stands for k rows of weight one."""
+    count = rng.integers(1, 4, len(problem.y))
+    weighted = replace(problem, sample_weight=count.astype(np.float64))
+    repeated = np.repeat(np.arange(len(problem.y)), count)
+    one = fitted(weighted, solver)
+    X, y = problem.X[repeated], problem.y[repeated]
+    other = SVC(solver=solver, **problem.params).fit(X, y)
+    held = Roster(X, y, np.ones(len(y)), np.arange(len(y)))
+    assert_is_optimum(other, held, problem.draw(rng, 5).X)
+    assert_is_optimum(one, Roster.of(weighted), problem.draw(rng, 5).X)
+
+
+def a_weight_of_zero_is_absence(problem: Problem, solver: str, rng: Rng) -> None:
+    """A row without weight is held, and has no part in the model."""
+    roster = Roster.of(problem)
+    fresh = problem.draw(rng, 6)
+    ids = np.arange(roster.next_id, roster.next_id + 6)
+    known = np.isin(fresh.y, problem.y)
+    X, y, ids = fresh.X[known], fresh.y[known], ids[known]
+    model, without = fitted(problem, solver), fitted(problem, solver)
+    model.partial_fit(X, y, ids=ids, sample_weight=np.zeros(len(y)))
+    assert not np.isin(model.ids_[model.support_], ids).any()
+    assert len(model.ids_) == len(without.ids_) + len(ids)
+    assert_same_on(model, without, roster, fresh.X)
+    model.revise(ids, sample_weight=np.ones(len(ids)))
+    model.revise(ids, sample_weight=np.zeros(len(ids)))
+    assert_same_on(model, without, roster, fresh.X)
+
+
+# ---------------------------------------------------------------------------------------------
+# Safety
+
+
+def the_certificate_holds_after_every_update(problem: Problem, solver: str, rng: Rng) -> None:
+    """Every report says that the optimum was reached, and so does a judge who starts afresh."""
+    model = fitted(problem, solver)
+    for step, roster in random_steps(problem, rng, STEPS):
+        apply(model, step)
+        reported, afresh = model.last_update_.certificate, model.certificate()
+        assert reported.ok, str(reported)
+        assert afresh.ok and afresh.residual <= afresh.tol, str(afresh)
+        assert afresh.gap <= afresh.tol, str(afresh)
+        assert afresh.n_samples == len(roster.ids)
+        assert afresh.n_support == len(model.support_)
+
+
+def a_failed_update_changes_nothing(problem: Problem, solver: str, rng: Rng) -> None:
+    """An update that is refused, however late, leaves the model as it was to the last bit."""
+    model = fitted(problem, solver)
+    fresh = problem.draw(rng, 2)
+    probe = np.vstack([problem.X, fresh.X])
+    before = exact_state(model, probe)
+    unknown = [10**6, 10**6 + 1]
+    broken = np.array([[np.nan] * problem.X.shape[1]] * 2)
+    refused: list[tuple[type[Exception], Callable[[], Any]]] = [
+        (IdError, lambda: model.forget([0, *unknown])),
+        (IdError, lambda: model.update(fresh.X, fresh.y, ids=unknown, remove=unknown)),
+        (IdError, lambda: model.update(fresh.X, fresh.y, ids=[0, unknown[0]], remove=[1])),
+        (ValueError, lambda: model.update(broken, fresh.y, ids=unknown, remove=[0])),
+        (ValueError, lambda: model.update(fresh.X, fresh.y[:1], ids=unknown, remove=[0])),
+        (ValueError, lambda: model.revise([0, 1], X=broken)),
+        (IdError, lambda: model.revise([0, unknown[0]], y=fresh.y)),
+    ]
+    for error, attempt in refused:
+        with pytest.raises(error):
+            attempt()
+        assert exact_state(model, probe) == before
+    model.update(fresh.X, fresh.y, ids=unknown, remove=[0])
+    assert model.certificate().ok
+
+
+def pickle_save_and_load_continue_identically(problem: Problem, solver: str, rng: Rng) -> None:
+    """A model that went through a pickle or a file is the same, and stays so through updates."""
+    model = fitted(problem, solver)
+    steps = list(random_steps(problem, rng, 8))
+    for step, _ in steps[:4]:
+        apply(model, step)
+    probe = np.vstack([problem.X, problem.draw(rng, 5).X])
+    before = exact_state(model, probe)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.adiabat"
+        model.save(path)
+        loaded = adiabat.load(path)
+    twins = [loaded, pickle.loads(pickle.dumps(model))]
+    for twin in twins:
+        assert exact_state(twin, probe) == before
+        assert twin.get_params() == model.get_params()
+    for step, roster in steps[4:]:
+        apply(model, step)
+        for twin in twins:
+            apply(twin, step)
+    for twin in twins:
+        assert twin.ids_.tolist() == model.ids_.tolist()
+        assert_same(model, twin, roster, probe)
+    assert pickle.dumps(model) == pickle.dumps(model)
+
+
+def inputs_are_never_mutated(problem: Problem, solver: str, rng: Rng) -> None:
+    """Arrays that are passed in may be read-only, and are after any call what they were."""
+    roster = Roster.of(problem)
+    for part in (roster.X, roster.y, roster.sample_weight, roster.ids):
+        part.setflags(write=False)
+    copies = [part.copy() for part in (roster.X, roster.y, roster.sample_weight, roster.ids)]
+    model = fitted(problem, solver, roster)
+    steps = list(random_steps(problem, rng, STEPS))
+    for step, _ in steps:
+        given = {name.name: getattr(step, name.name) for name in fields(step)}
+        held = {name: None if part is None else part.copy() for name, part in given.items()}
+        for part in given.values():
+            if part is not None:
+                part.setflags(write=False)
+        apply(model, step)
+        for name, part in given.items():
+            np.testing.assert_array_equal(part, held[name])
+    model.predict(roster.X)
+    model.decision_function(roster.X)
+    for part, copy in zip(
+        (roster.X, roster.y, roster.sample_weight, roster.ids), copies, strict=True
+    ):
+        np.testing.assert_array_equal(part, copy)
+
+
+def what_was_passed_in_is_copied(problem: Problem, solver: str, rng: Rng) -> None:
+    """Arrays that the caller overwrites after a call do not reach into the model."""
+    roster = Roster.of(problem)
+    fresh = problem.draw(rng, 3)
+    ids = np.arange(roster.next_id, roster.next_id + 3)
+    model = fitted(problem, solver, roster)
+    model.partial_fit(fresh.X, fresh.y, ids=ids, sample_weight=fresh.sample_weight)
+    probe = problem.X.copy()
+    before = exact_state(model, probe)
+    for part in (roster.X, roster.y, roster.sample_weight, roster.ids, *vars(fresh).values(), ids):
+        part[...] = 7
+    assert exact_state(model, probe) == before
+
+
+def predictions_never_write(problem: Problem, solver: str, rng: Rng) -> None:
+    """Asking a model anything leaves it as it was, byte for byte."""
+    model = fitted(problem, solver)
+    for step, _ in random_steps(problem, rng, 4):
+        apply(model, step)
+    before = _bytes(model)
+    probe = problem.draw(rng, 7).X
+    model.predict(probe)
+    model.decision_function(probe)
+    model.score(probe, model.predict(probe))
+    model.certificate()
+    for name in ("ids_", "support_", "support_vectors_", "n_support_", "dual_coef_", "intercept_"):
+        part = getattr(model, name)
+        if part.flags.writeable and part.dtype.kind == "f":
+            part += 1.0  # what is handed out is the caller's
+    if len(model.classes_) > 1:
+        plain = model.to_sklearn()
+        plain.predict(probe)
+        plain.support_vectors_ += 1.0
+        plain.dual_coef_ += 1.0
+        plain.intercept_ += 1.0
+    assert _bytes(model) == before
+
+
+def _bytes(model: Any) -> bytes:
+    out = io.BytesIO()
+    pickle.dump(model, out)
+    return out.getvalue()
+
+
+LAWS: tuple[Law, ...] = (
+    the_optimum_is_that_of_an_independent_solver,
+    an_update_equals_a_refit,
+    adding_then_forgetting_restores,
+    forgetting_then_adding_restores,
+    order_and_batching_do_not_matter,
+    one_step_equals_two,
+    path_and_exchange_agree,
+    a_whole_weight_is_a_repetition,
+    a_weight_of_zero_is_absence,
+    the_certificate_holds_after_every_update,
+    a_failed_update_changes_nothing,
+    pickle_save_and_load_continue_identically,
+    inputs_are_never_mutated,
+    what_was_passed_in_is_copied,
+    predictions_never_write,
+)
