@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -34,6 +34,8 @@ CONFIGURATIONS = [
 ]
 PROBE = np.array([[-1.5, 0.5], [0.25, 2.0], [3.0, -3.0]])
 MOST_ROWS = 40
+# Shrinking a life of thirty events takes minutes; HYPOTHESIS_PROFILE=explore is for that.
+WITHOUT_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 
 points = st.lists(st.integers(-3, 3), min_size=WIDTH, max_size=WIDTH)
 weights = st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0])
@@ -168,7 +170,7 @@ class LifeOfThreeClasses(Life):
 
 def live(machine: type[Life], examples: int) -> None:
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=examples, stateful_step_count=30)
+        machine, settings=settings(max_examples=examples, stateful_step_count=30, phases=WITHOUT_SHRINKING)
     )
 
 

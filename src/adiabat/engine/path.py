@@ -41,8 +41,11 @@ from adiabat.engine.machine import AT_BOUND, Machine
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Rates below this part of the largest are rounding.
+# Rates below this part of the largest, or of the sums they come from, are rounding.
 STILL = 1e-11
+# Breakpoints without advance after which ties are parted, and by how much (in units of r).
+PATIENCE = 4
+SPREAD = 1e-9
 # Bounds on work: breakpoints for each row, and breakpoints without advance for each row.
 MOST_BREAKPOINTS = 50
 MOST_IDLE = 3
@@ -76,6 +79,8 @@ class Path:
         self.completed = False
         self.trace: list[Breakpoint] = []
         self._keep_trace = keep_trace
+        self._spreads = 0
+        self._largest = float(machine.samples.diagonal.max(initial=0.0))
         self._role = np.full(machine.n, BOUND, dtype=np.uint8)
         self._target = machine.u.copy()
 
@@ -96,7 +101,7 @@ class Path:
             if direction is None:
                 return
             du, dr, db, limit = direction
-            still = STILL * largest_rate(dr)
+            still = STILL * (largest_rate(dr) + self._largest * float(np.abs(du).sum()))
             eta, row = next_breakpoint(
                 machine.u, du, machine.r, dr, machine.lo, machine.hi, self._role, still, limit
             )
@@ -105,6 +110,8 @@ class Path:
             advance(machine.u, du, machine.r, dr, eta)
             machine.b += eta * db
             idle = idle + 1 if eta <= 0.0 else 0
+            if idle and idle % PATIENCE == 0:
+                self._spread()
             if idle > MOST_IDLE * (machine.n + 1):
                 return
             if row < 0:
@@ -166,6 +173,22 @@ class Path:
         dr += db
         dr[margin] = 0.0
         return du, dr, db, 1.0
+
+    def _spread(self) -> None:
+        """Part rows that are tied at r = 0, each a little way to its own side.
+
+        Equal rows reach r = 0 together, and taking them one by one can go round in circles. The
+        amounts differ from row to row, are the same in every run, and are gone when the residuals
+        are next computed afresh.
+        """
+        machine = self.machine
+        self._spreads += 1
+        amount = SPREAD * self._spreads * (1.0 + np.random.default_rng(machine.n).random(machine.n))
+        resting = self._role == BOUND
+        low = resting & (machine.u <= machine.lo) & (machine.r < amount)
+        high = resting & (machine.u >= machine.hi) & (machine.r > -amount)
+        machine.r[low] = amount[low]
+        machine.r[high] = -amount[high]
 
     # -- breakpoints -----------------------------------------------------------------------------
 
