@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from adiabat._core.box import coordinate_descent, pairwise_descent
+
 from oracles import batch_qp
 
 Vector = npt.NDArray[np.float64]

@@ -257,8 +257,35 @@ def test_a_zero_row_joins_others() -> None:
     assert_is_factor_of(factor, K, factor.rows.tolist())
 
 
+def test_a_negative_pivot_is_told_from_a_dependent_row() -> None:
+    K = KERNELS["regular"].copy()
+    factor = rebuilt(K, np.arange(5), shift_of(K))
+    grow(factor, K, [2, 8])
+    assert -1e-12 < factor.least_pivot <= 0.0
+    K[10, 10] = -3.0 * shift_of(K)
+    assert grow(factor, K, [10, 11]) == [11]
+    assert factor.least_pivot < -1.0
+    grow(factor, K, [12])
+    assert factor.least_pivot == 0.0
+
+
 # ---------------------------------------------------------------------------------------------
 # Housekeeping
+
+
+def test_tidying_keeps_what_is_there() -> None:
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.arange(20), shift_of(K))
+    for position in (19, 7, 0):
+        factor.drop(position)
+    rows = factor.rows.tolist()
+    factor.tidy()
+    assert_is_factor_of(factor, K, rows)
+    rows += grow(factor, K, [30, 31])
+    assert_is_factor_of(factor, K, rows)
+    empty = Factor(1.0, DEPENDENT)
+    empty.tidy()
+    assert empty.size == 0
 
 
 def test_relabel_follows_a_renumbering() -> None:

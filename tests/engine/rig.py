@@ -13,6 +13,7 @@ from adiabat.engine.machine import Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
 from adiabat.formulations.c_svc import CSVC
 from adiabat.kernels import Kernel, make_kernel
+
 from oracles import batch_qp
 from oracles.problems import Problem
 

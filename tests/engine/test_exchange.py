@@ -17,6 +17,7 @@ from adiabat.engine.samples import Samples
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import make_kernel
 from engine.rig import EPSILON, Rig
+
 from oracles import batch_qp, problems
 
 EVERY_FAMILY = {**problems.FAMILIES, **problems.C_VARIANTS}

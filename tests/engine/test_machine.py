@@ -13,6 +13,7 @@ from adiabat.engine.machine import Machine, RowChange, Snapshot
 from adiabat.engine.samples import Samples
 from adiabat.kernels import make_kernel
 from engine.rig import Rig
+
 from oracles import problems
 
 X = np.random.default_rng(0).standard_normal((12, 3))

@@ -15,6 +15,7 @@ from adiabat.engine.machine import RowChange
 from adiabat.engine.path import Breakpoint, Path
 from adiabat.kernels import make_kernel
 from engine.rig import PAIR, Rig
+
 from oracles import batch_qp, path_numpy, problems
 from oracles.path_numpy import Event
 

@@ -24,6 +24,7 @@ from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.formulations.c_svc import CSVC
 from adiabat.kernels import Kernel, make_kernel
 from engine.rig import PAIR, Rig
+
 from oracles import batch_qp, problems
 
 RNG = np.random.default_rng(0)

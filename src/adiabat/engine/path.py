@@ -87,7 +87,7 @@ class Path:
     def follow(self) -> None:
         """Go all the way; `completed` says whether the end was reached within the bound on work."""
         machine = self.machine
-        self._assign()
+        self._assign(machine.accuracy(self.tolerance))
         self._record("start", -1, 0.0)
         idle = 0
         for _ in range(MOST_BREAKPOINTS * (machine.n + 1)):
@@ -114,19 +114,20 @@ class Path:
                 self._spread()
             if idle > MOST_IDLE * (machine.n + 1):
                 return
-            if row < 0:
-                self._arrive(driven)
-                self._record("arrival", -1, eta)
-                self.completed = True
-                return
-            self._meet(row, eta)
+            if row >= 0:
+                self._meet(row, eta)
+                continue
+            self._arrive(driven)
+            self._record("arrival", -1, eta)
+            # rows driven together into smaller boxes may arrive on the wrong side: they enter now
+            self._assign(self.tolerance)
 
     # -- start and direction ---------------------------------------------------------------------
 
-    def _assign(self) -> None:
+    def _assign(self, accuracy: float) -> None:
         """Roles at the start: who is outside its box leaves it, who violates enters."""
         machine = self.machine
-        accuracy = machine.accuracy(self.tolerance)
+        self._role[:] = BOUND
         outside = (machine.u < machine.lo) | (machine.u > machine.hi)
         pinned = machine.in_margin & (machine.lo == machine.hi)
         for row in np.flatnonzero(machine.in_margin & (outside | pinned)):

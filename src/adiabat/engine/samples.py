@@ -26,9 +26,10 @@ BLOCK_ENTRIES = 8_000_000
 # New samples in batches up to this size get their whole kernel column at once: the product that
 # fills their row against the slots already reads every sample.
 EAGER_BATCH = 256
-# Samples among which a user's own kernel is inspected, and the negative part that is rounding.
+# Samples among which a user's own kernel is inspected, and the negative part of its spectrum that
+# may be rounding: a matrix that was once float32 has 1e-8.
 INSPECTED = 200
-NEGATIVE = 1e-8
+NEGATIVE = 1e-6
 
 
 class Samples:
@@ -151,7 +152,7 @@ class Samples:
 
         Kernels with a name are semidefinite by their formula; one that was given may not be.
         """
-        if self.kernel.name not in ("precomputed", "callable"):
+        if self.kernel.name not in ("precomputed", "callable") or len(positions) == 0:
             return
         rng = np.random.default_rng(self.n)
         new = rng.permutation(positions)[:INSPECTED]

@@ -143,19 +143,20 @@ class Solver:
         removed: IntArray,
         plan: Callable[[IntArray], Mapping[Key, RowChange]],
         retired: set[Key],
-        commit: Callable[[IntArray, IntArray], None],
+        commit: Callable[[IntArray, IntArray, Outcome], None],
         method: str = "auto",
         trace: bool = False,
     ) -> Outcome:
         """Add the rows X (or None), remove samples by position, change rows as planned.
 
         `plan` is given the positions of the new samples. Machines in `retired` go with all their
-        rows. Once all is certain, `commit` is given the new samples' positions and where every
-        position has moved to; no interrupt comes between it and the solver's own commit.
+        rows. Once all is certain, `commit` is given the new samples' positions, where every
+        position has moved to, and the outcome; no interrupt comes between it and the solver's own.
         """
         n_before = self.samples.n
         saved: dict[Key, Snapshot | None] = {}
         outcome = Outcome()
+        certain = False
         try:
             new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
             changes = plan(new)
@@ -166,12 +167,14 @@ class Solver:
                     machine = self.machines[key] = Machine(self.samples)
                 machine.begin(change)
             self._solve(changes, method, trace, outcome)
-        except BaseException:
             with deferred_interrupts():
-                self._restore(saved, n_before)
+                certain = True
+                commit(new, self._commit(changes, removed, retired), outcome)
+        except BaseException:
+            if not certain:
+                with deferred_interrupts():
+                    self._restore(saved, n_before)
             raise
-        with deferred_interrupts():
-            commit(new, self._commit(changes, removed, retired))
         return outcome
 
     # -- the solve -------------------------------------------------------------------------------

@@ -358,24 +358,27 @@ class KernelMachine(BaseEstimator):
         """Carry out a checked change and report it."""
         model = self._model
         model.solver.tol = self.tol
-        outcome = Outcome()
-        if n_added or n_removed or n_revised:
-            outcome = model.change(
-                change, formulation or model.formulation, method=self.solver, trace=trace
-            )
+
+        def announce(outcome: Outcome) -> None:
             self._after_change()
-        self.last_update_ = UpdateReport(
-            n_added=n_added,
-            n_removed=n_removed,
-            n_revised=n_revised,
-            solver=outcome.solver,
-            rounds=outcome.rounds,
-            breakpoints=outcome.breakpoints,
-            fallbacks=outcome.fallbacks,
-            seconds=time.perf_counter() - started,
-            certificate=model.certificate(self._held_fixed(), afresh=False),
-            trace=list(outcome.traces.values()) if trace else None,
-        )
+            self.last_update_ = UpdateReport(
+                n_added=n_added,
+                n_removed=n_removed,
+                n_revised=n_revised,
+                solver=outcome.solver,
+                rounds=outcome.rounds,
+                breakpoints=outcome.breakpoints,
+                fallbacks=outcome.fallbacks,
+                seconds=time.perf_counter() - started,
+                certificate=model.certificate(self._held_fixed(), afresh=False),
+                trace=list(outcome.traces.values()) if trace else None,
+            )
+
+        if n_added or n_removed or n_revised:
+            formulation = formulation or model.formulation
+            model.change(change, formulation, self.solver, trace, announce)
+        else:
+            announce(Outcome())
 
     def _held_fixed(self) -> dict[str, Any]:
         """What retraining has to hold fixed to give this model."""
@@ -411,15 +414,25 @@ class KernelMachine(BaseEstimator):
 
 
 class _all_or_nothing:
-    """Give an estimator its attributes back if the block fails."""
+    """Give an estimator its attributes back if the block fails before its model has changed.
+
+    An interrupt may also arrive just after the change was carried out; it then stays.
+    """
 
     def __init__(self, estimator: KernelMachine) -> None:
         self._estimator = estimator
 
     def __enter__(self) -> None:
         self._before = dict(self._estimator.__dict__)
+        self._state = self._model_state()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is not None:
+        model, version = self._model_state()
+        changed = version != (self._state[1] if model is self._state[0] else 0)
+        if kind is not None and not changed:
             self._estimator.__dict__.clear()
             self._estimator.__dict__.update(self._before)
+
+    def _model_state(self) -> tuple[Any, int]:
+        model = self._estimator.__dict__.get("_model")
+        return model, 0 if model is None else model.version

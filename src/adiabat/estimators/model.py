@@ -7,7 +7,7 @@ in the solver, which moves samples about as others leave.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +68,7 @@ class Model:
         self.position = np.empty(0, dtype=np.int64)
         self.target = np.empty(0, dtype=np.int64)
         self.weight = np.empty(0)
+        self.version = 0  # changes carried out
 
     def __len__(self) -> int:
         return len(self.position)
@@ -86,9 +87,17 @@ class Model:
     # -- change ----------------------------------------------------------------------------------
 
     def change(
-        self, change: Change, formulation: CSVC, method: str = "auto", trace: bool = False
-    ) -> Outcome:
-        """Carry out a change: all of it, or an exception and nothing."""
+        self,
+        change: Change,
+        formulation: CSVC,
+        method: str,
+        trace: bool,
+        announce: Callable[[Outcome], None],
+    ) -> None:
+        """Carry out a change: all of it, or an exception and nothing.
+
+        `announce` is called when it is done, and like the rest of the commit is not interrupted.
+        """
         n = len(self)
         stays = np.ones(n, dtype=bool)
         stays[change.removed] = False
@@ -121,7 +130,7 @@ class Model:
         wanted = set(formulation.machines(target))
         gone = self.position[np.concatenate([change.removed, change.replaced])]
 
-        def commit(new: IntArray, where: IntArray) -> None:
+        def commit(new: IntArray, where: IntArray, outcome: Outcome) -> None:
             position[change.replaced] = new[:n_replaced]
             after = np.concatenate([position[stays], new[n_replaced:]])
             self.position = where[after]
@@ -129,10 +138,11 @@ class Model:
             self.formulation = formulation
             self.ledger.delete(change.removed)
             self.ledger.append(change.ids)
+            self._drop_vanished()
+            self.version += 1
+            announce(outcome)
 
-        return self.solver.apply(
-            change.X, gone, plan, held - wanted, commit, method=method, trace=trace
-        )
+        self.solver.apply(change.X, gone, plan, held - wanted, commit, method=method, trace=trace)
 
     def _row_changes(
         self,
@@ -261,7 +271,7 @@ class Model:
                 out[start : start + step] = 0.0
         return out + self.biases()
 
-    def drop_vanished(self) -> None:
+    def _drop_vanished(self) -> None:
         """The last sample of a class takes the class with it."""
         present = set(self.formulation.codes(self.target))
         known = self.formulation

@@ -289,7 +289,6 @@ default="rbf"
 
     def _after_change(self) -> None:
         model = self._model
-        model.drop_vanished()
         codes = model.formulation.codes(model.target)
         self.classes_ = np.array([model.formulation.label[code] for code in codes])
 
