@@ -262,7 +262,7 @@ def test_a_negative_pivot_is_told_from_a_dependent_row() -> None:
     factor = rebuilt(K, np.arange(5), shift_of(K))
     grow(factor, K, [2, 8])
     assert -1e-12 < factor.least_pivot <= 0.0
-    K[10, 10] = -3.0 * shift_of(K)
+    K[10, 0] = K[0, 10] = 4.0  # above the square root of k(x, x) k(z, z)
     assert grow(factor, K, [10, 11]) == [11]
     assert factor.least_pivot < -1.0
     grow(factor, K, [12])

@@ -78,7 +78,9 @@ class Rig:
         def plan(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
             return {PAIR: self.row_change(new, labels, force, gone)}
 
-        def commit(new: npt.NDArray[np.int64], where: npt.NDArray[np.int64]) -> None:
+        def commit(
+            new: npt.NDArray[np.int64], where: npt.NDArray[np.int64], outcome: Outcome
+        ) -> None:
             self.y = np.concatenate([self.y, labels])
             self.weight = np.concatenate([self.weight, force])
             if X is not None:

@@ -285,7 +285,7 @@ def test_nothing_to_do() -> None:
     rig = started()
     before = state(rig)
     outcome = rig.solver.apply(
-        None, np.empty(0, dtype=np.int64), lambda new: {}, set(), lambda new, where: None
+        None, np.empty(0, dtype=np.int64), lambda new: {}, set(), lambda *_: None
     )
     assert (outcome.solver, outcome.rounds, outcome.breakpoints) == ("none", 0, 0)
     assert_same(state(rig), before)
@@ -306,7 +306,7 @@ def test_several_machines_share_their_samples() -> None:
         return changes
 
     nobody = np.empty(0, dtype=np.int64)
-    solver.apply(X[:90], nobody, rows, set(), lambda new, where: None)
+    solver.apply(X[:90], nobody, rows, set(), lambda *_: None)
     assert set(solver.machines) == {(0, 1), (0, 2), (1, 2)}
     K = solver.samples.block(np.arange(90), np.arange(90))
     for pair, machine in solver.machines.items():
@@ -316,7 +316,7 @@ def test_several_machines_share_their_samples() -> None:
         assert batch_qp.kkt_violation(*part, 0.0, machine.u, machine.b) <= 1e-12
     where = np.empty(0, dtype=np.int64)
 
-    def commit(new: npt.NDArray[np.int64], moved: npt.NDArray[np.int64]) -> None:
+    def commit(new: npt.NDArray[np.int64], moved: npt.NDArray[np.int64], outcome: Outcome) -> None:
         nonlocal where
         where = moved
 
@@ -439,7 +439,7 @@ print("on", flush=True)
 
 
 def interrupted_commit(rig: Rig) -> Callable[..., None]:
-    def commit(new: npt.NDArray[np.int64], where: npt.NDArray[np.int64]) -> None:
+    def commit(new: npt.NDArray[np.int64], where: npt.NDArray[np.int64], outcome: Outcome) -> None:
         interrupt()
         rig.y = np.concatenate([rig.y, Y[80:]])
         rig.weight = np.ones(len(rig.y))

@@ -21,6 +21,7 @@ from adiabat._core.blas cimport dot, gemv
 
 cdef enum:
     WIDTH = 128
+    FEW = 12      # coefficients in a panel up to which its columns are read one by one
 
 NO_SLOT = -1
 PANEL_WIDTH = WIDTH
@@ -235,8 +236,13 @@ cdef class Gram:
         cdef Py_ssize_t n = self.n
         cdef double total
         cdef const long long[::1] at
+        cdef Py_ssize_t n_single = 0
         cdef Py_ssize_t* active = <Py_ssize_t*> malloc(max(1, self._n_panels) * sizeof(Py_ssize_t))
-        if active == NULL:
+        cdef Py_ssize_t* single = <Py_ssize_t*> malloc(
+            max(1, self._n_panels) * FEW * sizeof(Py_ssize_t))
+        if active == NULL or single == NULL:
+            free(active)
+            free(single)
             raise MemoryError()
         try:
             for p in range(self._n_panels):
@@ -256,6 +262,7 @@ cdef class Gram:
                 return
             at = rows
             with nogil:
+                n_single = self._single_out(coef, active, &n_active, single)
                 for i in range(at.shape[0]):
                     row = at[i] * WIDTH
                     total = 0.0
@@ -263,9 +270,34 @@ cdef class Gram:
                         p = active[j]
                         # total += panel[row] @ coef[panel]
                         total += dot(WIDTH, self._data[p] + row, &coef[p * WIDTH])
+                    for j in range(n_single):
+                        p = single[j]
+                        total += self._data[p // WIDTH][row + p % WIDTH] * coef[p]
                     out[i] = total
         finally:
             free(active)
+            free(single)
+
+    cdef Py_ssize_t _single_out(
+        self, const double[::1] coef, Py_ssize_t* active, Py_ssize_t* n_active, Py_ssize_t* single,
+    ) noexcept nogil:
+        """Panels with few coefficients are read column by column: moves them from active."""
+        cdef Py_ssize_t j, k, p, count, kept = 0, n_single = 0
+        for j in range(n_active[0]):
+            p = active[j]
+            count = 0
+            for k in range(WIDTH):
+                count += coef[p * WIDTH + k] != 0.0
+            if count > FEW:
+                active[kept] = p
+                kept += 1
+                continue
+            for k in range(WIDTH):
+                if coef[p * WIDTH + k] != 0.0:
+                    single[n_single] = p * WIDTH + k
+                    n_single += 1
+        n_active[0] = kept
+        return n_single
 
     def gather(self, const long long[::1] rows, const long long[::1] slots, double[:, ::1] out):
         """out[i, j] = K[rows[i], slots[j]]."""

@@ -39,6 +39,9 @@ NEGATIVE = 1e-7
 # Violators taken into one round, at least and at most; in between, half the margin.
 FEWEST, MOST = 128, 1024
 SWEEPS = 60
+# Pair moves for each row of a group, and groups formed in trouble before single file.
+PAIRS = 20
+REGROUPS = 30
 # Steps in single file for each row, at most.
 MOST_STEPS = 50
 # Relative cost of a rebuilt factor (size^3) against one row rotated out of it (rows behind it^2).
@@ -60,6 +63,7 @@ class Exchange:
         self.tolerance = tolerance
         self.rounds = 0
         self.single_file = False
+        self.fell_back = False
         self._delta = np.zeros(machine.n)  # change of u since the residuals were last brought up
         self._delta_b = 0.0
         self._residual = np.zeros(machine.n)  # r of MARGIN rows, kept up within a round
@@ -78,10 +82,13 @@ class Exchange:
         self._residual[margin] = machine.r[margin] + self._pending[margin]
         self._pending[:] = 0.0
         feasible = False
+        regroups = 0
+        self.single_file = False
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
-            if turn >= BLOCK_ROUNDS or self._rises > PATIENCE:
-                self.single_file = True
+            troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
+            if troubled and regroups >= REGROUPS:
+                self.single_file = self.fell_back = True
             anchored, gain = True, 0.0
             if turn or not self._at_rest():
                 anchored = self._face()
@@ -96,7 +103,12 @@ class Exchange:
                 self._width = max(1, self._width // 2)
             if anchored:
                 feasible = True
-                if not self._exchange(rows):
+                if troubled and not self.single_file:
+                    regroups += 1
+                    step = self._regroup
+                else:
+                    step = self._exchange
+                if not step(rows):
                     return
             elif not self._seed(rows):
                 return
@@ -215,18 +227,13 @@ class Exchange:
     def _exchange(self, rows: IntArray) -> bool:
         """Move violators among rows to a bound or into MARGIN; False if there are none."""
         machine = self.machine
-        r, u = machine.r[rows], machine.u[rows]
-        violation = np.maximum(
-            np.where(u > machine.lo[rows], r, 0.0), np.where(u < machine.hi[rows], -r, 0.0)
-        )
+        violation = self._violation(rows)
         found = np.flatnonzero(violation > self.accuracy)
         if len(found) == 0:
             return False
         margin = machine.margin.copy()
         width = 1 if self.single_file else min(self._width, max(FEWEST, len(margin) // 2))
-        if len(found) > width:
-            found = found[np.argpartition(-violation[found], width - 1)[:width]]
-        rows = rows[found]
+        rows = most_of(rows[found], violation[found], width)
         at = machine.at[rows]
         cross = machine.samples.between(at, machine.at[margin])
         own = machine.samples.among(at)
@@ -256,6 +263,13 @@ class Exchange:
         inside = between[joined]
         self._residual[rows[inside]] = machine.r[rows[inside]] + own[inside] @ shift
         return True
+
+    def _violation(self, rows: IntArray) -> FloatArray:
+        machine = self.machine
+        r, u = machine.r[rows], machine.u[rows]
+        return np.maximum(
+            np.where(u > machine.lo[rows], r, 0.0), np.where(u < machine.hi[rows], -r, 0.0)
+        )
 
     def _step_aside(
         self, row: int, margin: IntArray, cross: FloatArray, pivot: float, curvature: float
@@ -322,42 +336,58 @@ class Exchange:
             return True
         r = machine.r[rows]
         can_rise, can_fall = machine.u[rows] < machine.hi[rows], machine.u[rows] > machine.lo[rows]
-        lowest = np.min(r[can_rise], initial=np.inf)
-        highest = np.max(r[can_fall], initial=-np.inf)
+        lowest = float(np.min(r[can_rise], initial=np.inf))
+        highest = float(np.max(r[can_fall], initial=-np.inf))
         if not lowest < highest - 2.0 * self.accuracy:
             return False
-        wants = np.maximum(
-            np.where(can_rise, highest - r, 0.0), np.where(can_fall, r - lowest, 0.0)
-        )
-        half = min(MOST, max(FEWEST, self._width)) // 2
         middle = 0.5 * (lowest + highest)
-        chosen = []
-        for side in (can_rise & (r < middle), can_fall & (r >= middle)):
-            part = np.flatnonzero(side)
-            if len(part) > half:
-                part = part[np.argpartition(-wants[part], half - 1)[:half]]
-            chosen.append(part)
-        rows = rows[np.concatenate(chosen)]
+        risers = rows[can_rise & (r < middle)]
+        fallers = rows[can_fall & (r >= middle)]
+        half = MOST // 2
+        rows = np.concatenate(
+            [
+                most_of(risers, -machine.r[risers], half),
+                most_of(fallers, machine.r[fallers], half),
+            ]
+        )
+        self._pair_up(rows, machine.r[rows].copy(), highest - lowest)
+        return True
+
+    def _regroup(self, rows: IntArray) -> bool:
+        """Violators and the whole margin in pairs: for data of low rank, where the margin is small
+        and most rows end at a bound. False if none violates."""
+        machine = self.machine
+        violation = self._violation(rows)
+        found = np.flatnonzero(violation > self.accuracy)
+        if len(found) == 0:
+            return False
+        margin = machine.margin.copy()
+        rows = most_of(rows[found], violation[found], MOST)
+        gradient = np.concatenate([self._residual[margin], machine.r[rows]])
+        machine.refactor(margin[:0])
+        self._pair_up(np.concatenate([margin, rows]), gradient, float(violation.max()))
+        return True
+
+    def _pair_up(self, rows: IntArray, gradient: FloatArray, span: float) -> None:
+        """The rows' own problem with sum u kept, by pairs; who ends between forms the margin."""
+        machine = self.machine
         own = machine.samples.among(machine.at[rows])
         lo, hi, u = machine.lo[rows], machine.hi[rows], machine.u[rows]
         diagonal = float(own.diagonal().max(initial=0.0))
         pairs = own.diagonal()[:, None] + own.diagonal() - 2.0 * own
         self._refuse_negative(pairs.min(initial=0.0) / np.array([diagonal + machine.factor.shift]))
-        gradient = machine.r[rows].copy()
         d = pairwise_descent(
-            own, gradient, lo - u, hi - u, 20 * len(rows) + 100,
-            FLAT * max(diagonal, 1e-300), 1e-3 * (highest - lowest),
+            own, gradient, lo - u, hi - u, PAIRS * len(rows) + 100,
+            FLAT * max(diagonal, 1e-300), 1e-3 * span,
         )  # fmt: skip
         new = np.where(d <= lo - u, lo, np.where(d >= hi - u, hi, u + d))
-        shift = new - u
         machine.u[rows] = new
-        self._delta[rows] += shift
+        self._delta[rows] += new - u
         between = np.flatnonzero((new > lo) & (new < hi))
         machine.factor.prepare(np.empty((len(rows), 0)), own)
         joined = self._join(between, rows)
         inside = between[joined]
         self._residual[rows[inside]] = gradient[inside]
-        return True
 
     def _balance(self, missing: float) -> None:
         """Bring sum u to d by the rows that mind it least."""
@@ -386,3 +416,10 @@ def longest_step(u: FloatArray, du: FloatArray, lo: FloatArray, hi: FloatArray) 
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.where(du > 0.0, (hi - u) / du, np.where(du < 0.0, (lo - u) / du, np.inf))
     return float(max(0.0, min(1.0, np.min(part, initial=1.0))))
+
+
+def most_of(rows: IntArray, amount: FloatArray, most: int) -> IntArray:
+    """The rows with the largest amounts, at most so many."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.argpartition(-amount, most - 1)[:most]]

@@ -40,6 +40,9 @@ WATCH_PART = 8
 SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # Settle-and-judge turns before the update is given up.
 TURNS = 60
+# The path goes first where at most SHORT_BATCH rows move and the margin is less than the
+# SHORT_MARGIN-th part of the rows with weight.
+SHORT_BATCH, SHORT_MARGIN = 16, 4
 # Turns spent to get from the tolerance down to rounding.
 REFINEMENTS = 3
 # Columns kept for samples without weight, as a part of those with weight.
@@ -72,6 +75,7 @@ class _Run:
         self.tolerance = tolerance
         self.exchange: Exchange | None = None
         self.left_undone = False  # by the path
+        self.n_touched = len(touched)
         self.watched = self._first_watch(touched)
         self.best = np.inf
         self.stuck = False
@@ -95,6 +99,17 @@ class _Run:
         watched[resting[near]] = True
         watched[touched] = True
         return watched
+
+    def path_is_short(self) -> bool:
+        """Few rows move, and few answer: then a breakpoint costs little, and there are few.
+
+        Such margins are those of low rank, with most weights at a bound, which rounds in blocks
+        overshoot (docs/theory.md).
+        """
+        machine = self.machine
+        margin = len(machine.margin)
+        weighty = int(np.count_nonzero(machine.u))
+        return 0 < margin <= weighty // SHORT_MARGIN and self.n_touched <= SHORT_BATCH
 
     def settle(self) -> None:
         """One turn of exchange on the watched rows."""
@@ -191,7 +206,7 @@ class Solver:
             ).astype(np.int64)
             run = _Run(machine, self.tolerance(machine), touched)
             runs.append(run)
-            if method == "path" or trace:
+            if method == "path" or trace or (method == "auto" and run.path_is_short()):
                 self._follow(key, run, trace, outcome)
             else:
                 run.settle()
@@ -210,7 +225,7 @@ class Solver:
             if run.exchange is not None:
                 outcome.rounds += run.exchange.rounds
                 outcome.methods.add("exchange")
-                outcome.fallbacks += run.exchange.single_file or run.left_undone
+                outcome.fallbacks += run.exchange.fell_back or run.left_undone
 
     def _follow(self, key: Key, run: _Run, trace: bool, outcome: Outcome) -> None:
         """Along the path; what it leaves undone, exchange finishes."""

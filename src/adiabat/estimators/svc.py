@@ -280,8 +280,11 @@ default="rbf"
     # -- labels ----------------------------------------------------------------------------------
 
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
-        labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
+        labels: npt.NDArray[Any] = np.asarray(y)
+        if labels.ndim != 1:
+            labels = column_or_1d(labels, warn=True)
+        if labels.dtype.kind not in "iubU":  # numbers that may be continuous, or objects
+            check_classification_targets(labels)
         return labels
 
     def _first_formulation(self) -> CSVC:

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The judge is right: zero at the optimum, and above the tolerance anywhere else."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adiabat import SVC, Certificate, NotOptimalError
+from adiabat.certificate import duality_gap, judge, violations, weigh
+from oracles import batch_qp
+from oracles.problems import FAMILIES, gram_of
+
+LINE = (
+    "optimal: residual 1.0e-12 (allowed 1.0e-09), relative gap 2.0e-11, 10 samples, 4 support, "
+    "holding gamma=0.5"
+)
+
+
+def solved(name: str) -> tuple[Any, Any, Any, Any]:
+    """(K, t, (lo, hi), oracle's solution) of a family."""
+    problem = FAMILIES[name](np.random.default_rng(3))
+    K = gram_of(problem.params, problem.X, problem.X)
+    rows = batch_qp.svc_rows(problem.y, problem.params["C"], problem.sample_weight)
+    return K, rows.t, (rows.lo, rows.hi), batch_qp.solve(K, *rows)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_judge_agrees_with_the_oracle(name: str) -> None:
+    K, t, (lo, hi), best = solved(name)
+    rng = np.random.default_rng(0)
+    for shift in (0.0, 1e-6, 1e-2):
+        u = np.clip(best.u + shift * (hi - lo) * rng.standard_normal(len(t)), lo, hi)
+        r = K @ u + best.b - t
+        verdict = judge(r, u, t, lo, hi, 0.0, best.b)
+        rounding = 1e-13 * max(1.0, batch_qp.size_of_f(K, t, u))
+        expected = batch_qp.kkt_violation(K, t, lo, hi, 0.0, u, best.b, slack=0.0)
+        assert verdict.residual == pytest.approx(expected, rel=1e-9, abs=rounding)
+        gap = batch_qp.duality_gap(K, t, lo, hi, 0.0, u, best.b) + best.b * u.sum()
+        objective = batch_qp.objective(K, t, u)
+        assert verdict.gap * max(1.0, abs(objective)) == pytest.approx(
+            gap, rel=1e-6, abs=len(t) * rounding * max(1.0, float((hi - lo).max()))
+        )
+
+
+def test_the_gap_bounds_what_is_left_to_gain() -> None:
+    K, t, (lo, hi), best = solved("poly2_low_rank")
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        u = np.clip(best.u + 0.1 * rng.standard_normal(len(t)), lo, hi)
+        u -= u.sum() * (hi - lo) / (hi - lo).sum()
+        if np.any(u < lo) or np.any(u > hi):
+            continue
+        b = best.b + 0.1 * rng.standard_normal()
+        r = K @ u + b - t
+        left = batch_qp.objective(K, t, u) - best.objective
+        assert duality_gap(r, u, lo, hi) >= left - 1e-9
+
+
+def test_each_condition_is_seen() -> None:
+    r = np.array([0.5, -0.5, 0.5, -0.5, 0.25, -0.25])
+    u = np.array([0.0, 0.0, 1.0, 1.0, 0.5, 0.5])
+    lo, hi = np.zeros(6), np.ones(6)
+    assert violations(r, u, lo, hi).tolist() == [0.0, 0.5, 0.5, 0.0, 0.25, 0.25]
+    nothing = np.zeros(2)
+    outside = judge(nothing, np.array([1.5, -1.5]), nothing, nothing, np.ones(2), 0.0, 0.0)
+    assert outside.residual == 1.5
+    unbalanced = judge(nothing, np.array([0.5, 0.25]), nothing, nothing, np.ones(2), 0.0, 0.0)
+    assert unbalanced.residual == 0.75
+    assert judge(*[np.empty(0)] * 5, 0.0, 0.0).residual == 0.0
+
+
+def test_weigh_is_a_product_in_pieces() -> None:
+    rng = np.random.default_rng(0)
+    K, u = rng.standard_normal((9, 9)), rng.standard_normal((9, 2))
+    u[3:6] = 0.0
+    blocks = ((K[:, s : s + 3], u[s : s + 3]) for s in (0, 3, 6))
+    np.testing.assert_allclose(weigh(blocks, (9, 2)), K @ u, rtol=0.0, atol=1e-14)
+
+
+# -- the certificate of a model ------------------------------------------------------------------
+
+
+def test_one_readable_line() -> None:
+    certificate = Certificate(1e-12, 2e-11, 10, 4, 1e-9, True, {"gamma": 0.5})
+    assert str(certificate) == LINE
+    bad = Certificate(1e-3, 2e-2, 10, 4, 1e-9, False)
+    assert str(bad).startswith("NOT OPTIMAL: residual 1.0e-03")
+    assert "\n" not in str(certificate) and "holding" not in str(bad)
+
+
+def test_certificates_can_be_copied_compared_and_pickled_but_not_changed() -> None:
+    model = SVC(class_weight="balanced").fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    certificate = model.certificate()
+    for twin in (copy.deepcopy(certificate), pickle.loads(pickle.dumps(certificate))):
+        assert twin == certificate and str(twin) == str(certificate)
+    with pytest.raises(AttributeError):
+        certificate.ok = False  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        certificate.held_fixed["gamma"] = 1.0  # type: ignore[index]
+
+
+def test_what_was_held_fixed_is_named() -> None:
+    X, y = np.random.default_rng(0).standard_normal((20, 3)), np.arange(20) % 2
+    held = SVC(gamma="scale").fit(X, y).certificate().held_fixed
+    assert dict(held) == {"gamma": pytest.approx(1.0 / (3 * X.var()))}
+    assert dict(SVC(kernel="linear").fit(X, y).certificate().held_fixed) == {}
+    balanced = SVC(kernel="linear", class_weight="balanced").fit(X, y).certificate().held_fixed
+    assert dict(balanced["class_weight"]) == {0: 1.0, 1: 1.0}
+
+
+@pytest.mark.parametrize(("C", "scale"), [(0.1, 1.0), (1.0, 1.0), (50.0, 1.0), (50.0, 3.0)])
+def test_the_tolerance_is_scaled(C: float, scale: float) -> None:
+    X = scale * np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]])
+    certificate = SVC(C=C, kernel="linear", tol=1e-8).fit(X, [0, 1, 0, 1]).certificate()
+    assert certificate.tol == pytest.approx(1e-8 * max(1.0, C * scale**2))
+    assert certificate.ok
+
+
+@pytest.mark.parametrize("part", ["u", "b"])
+def test_a_model_that_was_tampered_with_has_no_certificate(part: str) -> None:
+    """The judge starts from the data: nothing that the engine keeps can persuade it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2))
+    model = SVC(gamma=0.5).fit(X, np.where(X[:, 0] + 0.5 * rng.standard_normal(40) > 0, 1, 0))
+    assert model.certificate().ok
+    ((_, machine),) = model._model.machines
+    inside = np.flatnonzero((machine.u > machine.lo) & (machine.u < machine.hi))[:2]
+    if part == "u":
+        machine.u[inside] += [1e-6, -1e-6]
+    else:
+        machine.b += 1e-6
+    certificate = model.certificate()
+    assert not certificate.ok and certificate.residual > 1e-7
+    assert str(certificate).startswith("NOT OPTIMAL")
+
+
+def test_a_tolerance_beyond_rounding_is_refused_and_the_model_kept() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = (X[:, 0] + 0.7 * rng.standard_normal(60) > 0).astype(int)
+    model = SVC(gamma=0.3, C=10.0).fit(X, y)
+    before = model.decision_function(X)
+    model.tol = 1e-18
+    with pytest.raises(NotOptimalError, match="tol"):
+        model.partial_fit(X[:3] + 0.1, y[:3])
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert len(model.ids_) == 60
+    model.tol = 1e-9
+    assert model.partial_fit(X[:3] + 0.1, y[:3]).certificate().ok
+
+
+def test_certify_matches_the_reports() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((50, 3))
+    model = SVC(gamma=0.3).fit(X, np.arange(50) % 3)
+    for certificate in (model.certificate(), model.last_update_.certificate):
+        assert certificate.n_samples == 50
+        assert certificate.n_support == len(model.support_)
+        assert certificate.residual <= certificate.tol and certificate.gap < 1e-10
