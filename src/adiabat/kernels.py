@@ -358,7 +358,10 @@ def _chi2_distances(A: Any, B: Any) -> FloatArray:
 def _require_nonnegative(A: Any) -> None:
     values = A.data if sp.issparse(A) else A
     if values.size and values.min() < 0.0:
-        raise ValueError("kernel='chi2' needs features >= 0; scale them to [0, 1], or use 'rbf'")
+        raise ValueError(
+            "Negative values in data passed to kernel='chi2', which needs features >= 0; scale "
+            "them to [0, 1], or use kernel='rbf'"
+        )
 
 
 def _require_finite(values: FloatArray, kernel: str) -> FloatArray:

@@ -206,7 +206,7 @@ cdef class Factor:
 
         On return C[a, b], b >= a, is entry (b, a) of the factor over the rows taken, in order.
         """
-        cdef Py_ssize_t k = S.shape[0], i, j, a, best, taken = 0
+        cdef Py_ssize_t k = S.shape[0], i, a, best, taken = 0
         cdef double pivot, ratio, best_ratio
         cdef unsigned char[::1] done = np.zeros(k, dtype=np.uint8)
         cdef double[:, ::1] column = np.zeros((k, k))     # column[a, i]: entry (i, a)

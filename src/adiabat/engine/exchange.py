@@ -354,8 +354,10 @@ class Exchange:
         return True
 
     def _regroup(self, rows: IntArray) -> bool:
-        """Violators and the whole margin in pairs: for data of low rank, where the margin is small
-        and most rows end at a bound. False if none violates."""
+        """Violators and the whole margin in pairs; False if none violates.
+
+        For data of low rank, where the margin is small and most rows end at a bound.
+        """
         machine = self.machine
         violation = self._violation(rows)
         found = np.flatnonzero(violation > self.accuracy)

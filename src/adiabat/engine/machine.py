@@ -240,8 +240,9 @@ class Machine:
         most = np.min(-self.r[self.u > self.lo], initial=np.inf)
         if np.isfinite(least) and np.isfinite(most):
             shift = 0.5 * (least + most)
-        else:
+        elif np.isfinite(least) or np.isfinite(most):
             shift = least if np.isfinite(least) else most
-        if np.isfinite(shift):
-            self.b += float(shift)
-            self.r += shift
+        else:
+            shift = -self.b  # no row has any force: b = 0
+        self.b += float(shift)
+        self.r += shift

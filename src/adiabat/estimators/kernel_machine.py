@@ -234,8 +234,9 @@ class KernelMachine(BaseEstimator):
         """A new model from a first batch."""
         self._validate_params()
         X_new, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=True
-        )
+            self, X, y, accept_sparse=False if self.kernel == "precomputed" else "csr",
+            dtype=np.float64, order="C", accept_large_sparse=True,
+        )  # fmt: skip
         if self.kernel == "precomputed":
             require_square(X_new)
         labels = self._check_targets(labels)

@@ -66,6 +66,7 @@ def plain_svc(model: Any) -> PlainSVC:
     plain._probA = np.empty(0)
     plain._probB = np.empty(0)
     plain._gamma = float(model.gamma_)
+    plain._effective_probability = False
     plain.fit_status_ = 0
     plain._num_iter = np.zeros(len(intercept), dtype=np.int32)
     plain.n_iter_ = plain._num_iter

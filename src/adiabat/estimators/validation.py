@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray:
     n = X.shape[0]
     if sample_weight is None:
         return np.ones(n)
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, Number):
         sample_weight = np.full(n, sample_weight)
     weights: FloatArray = check_array(
         sample_weight, dtype=np.float64, ensure_2d=False, copy=True, input_name="sample_weight"
