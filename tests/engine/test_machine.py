@@ -216,15 +216,16 @@ def test_one_class_leaves_one_end(at: list[int], r: float, b: float) -> None:
     assert machine.b == b and machine.r[0] == 0.0
 
 
-def test_no_row_leaves_b_as_it_is() -> None:
+def test_without_a_row_of_any_force_b_is_zero() -> None:
     machine = Machine(samples_of(K))
     machine.begin(RowChange())
     machine.b = 4.0
     machine.centre_bias()
-    assert machine.b == 4.0
+    assert machine.b == 0.0
     machine.begin(boxes([0, 1], add_lo=np.zeros(2), add_hi=np.zeros(2)))
+    machine.b = 4.0
     machine.centre_bias()
-    assert machine.b == 4.0
+    assert machine.b == 0.0
 
 
 def test_a_row_inside_its_box_fixes_b() -> None:
@@ -232,3 +233,16 @@ def test_a_row_inside_its_box_fixes_b() -> None:
     b = rig.machine.b
     rig.machine.centre_bias()
     assert rig.machine.b == b and len(rig.machine.margin) > 0
+
+
+def test_weights_stay_as_they_were_judged() -> None:
+    """A weight may be small and its box large: it is then no nearer to its bound for that."""
+    machine = Machine(samples_of(K))
+    large = np.array([1e6, 0.0])
+    machine.begin(boxes([0, 1], add_lo=-large[::-1], add_hi=large))
+    u = np.array([1e-9, -1e-9])
+    machine.u[:] = u
+    machine.refactor(np.arange(2))
+    machine.centre_bias()
+    np.testing.assert_array_equal(machine.u, u)
+    assert len(machine.margin) == 2

@@ -84,6 +84,7 @@ class Exchange:
         feasible = False
         regroups = 0
         self.single_file = False
+        self._noise = self.accuracy = machine.accuracy(self.tolerance)
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
             troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
@@ -95,7 +96,9 @@ class Exchange:
                 watched |= self._delta != 0.0
                 rows = np.flatnonzero(watched & ~machine.in_margin)
                 gain = self._look(rows)
-                self.accuracy = machine.accuracy(self.tolerance)
+                # r carries the rounding of the largest weights since it was last computed afresh
+                self._noise = max(self._noise, machine.accuracy(self.tolerance))
+                self.accuracy = self._noise
             else:
                 rows = np.flatnonzero(watched & ~machine.in_margin)
             if feasible and gain > 0.0:
@@ -158,7 +161,7 @@ class Exchange:
             if self.single_file and feasible:
                 part = longest_step(machine.u[rows], du, lo, hi)
                 du, db = part * du, part * db
-            room = AT_BOUND * (hi - lo)
+            room = self._room(rows)
             u = machine.u[rows] + du
             low, high = u <= lo + room, u >= hi - room
             u = np.where(low, lo, np.where(high, hi, u))
@@ -178,6 +181,12 @@ class Exchange:
             if len(stay):
                 self._residual[stay] += machine.kernel(stay, leavers) @ short
         return False
+
+    def _room(self, rows: IntArray) -> FloatArray:
+        """How near to a bound is at the bound: relative to the weights at hand, not to a huge C."""
+        machine = self.machine
+        largest = float(np.abs(machine.u).max(initial=0.0))
+        return AT_BOUND * np.minimum(machine.hi[rows] - machine.lo[rows], largest)
 
     def _slack(self) -> float:
         """What sum u may differ from d by rounding."""
@@ -293,13 +302,13 @@ class Exchange:
             step = min(step, abs(r) / curvature)
         step *= longest_step(machine.u[margin], step * du, machine.lo[margin], machine.hi[margin])
         new = u + sign * step
-        room = AT_BOUND * (hi - lo)
-        new = lo if new <= lo + room else hi if new >= hi - room else new
+        own_room = float(self._room(np.array([row]))[0])
+        new = lo if new <= lo + own_room else hi if new >= hi - own_room else new
         machine.u[row] = new
         self._delta[row] += new - u
         u = machine.u[margin]
         low, high = machine.lo[margin], machine.hi[margin]
-        room = AT_BOUND * (high - low)
+        room = self._room(margin)
         moved = u + step * du
         moved = np.where(moved <= low + room, low, np.where(moved >= high - room, high, moved))
         machine.u[margin] = moved

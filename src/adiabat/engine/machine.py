@@ -236,13 +236,14 @@ class Machine:
             self.refactor(_NO_ROWS)
         if len(self.margin):
             return
-        least = np.max(-self.r[self.u < self.hi], initial=-np.inf)
-        most = np.min(-self.r[self.u > self.lo], initial=np.inf)
+        least = float(np.max(-self.r[self.u < self.hi], initial=-np.inf))
+        most = float(np.min(-self.r[self.u > self.lo], initial=np.inf))
+        shift: float
         if np.isfinite(least) and np.isfinite(most):
             shift = 0.5 * (least + most)
         elif np.isfinite(least) or np.isfinite(most):
             shift = least if np.isfinite(least) else most
         else:
             shift = -self.b  # no row has any force: b = 0
-        self.b += float(shift)
+        self.b += shift
         self.r += shift

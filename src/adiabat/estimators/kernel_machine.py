@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.engine.solver import Outcome
+from adiabat.errors import ModelFileError
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Change, Model
 from adiabat.estimators.persistence import load_state, pack, save_state, unpack
@@ -186,9 +187,15 @@ class KernelMachine(BaseEstimator):
 
     @classmethod
     def _from_file(cls, path: str | os.PathLike[str]) -> Any:
-        model = cls()
-        model.__setstate__(load_state(path, cls.__name__))
-        return model
+        estimator = cls()
+        state = load_state(path, cls.__name__, set(estimator.get_params()))
+        estimator.__setstate__(state)
+        if not estimator._model.certificate({}, afresh=False).ok:
+            raise ModelFileError(
+                f"{os.fspath(path)!r} holds a model that is not the optimum on its rows; restore "
+                "it from a copy, or fit it again"
+            )
+        return estimator
 
     # -- learned attributes ----------------------------------------------------------------------
 
@@ -362,6 +369,8 @@ class KernelMachine(BaseEstimator):
 
         def announce(outcome: Outcome) -> None:
             self._after_change()
+            if self.kernel == "precomputed":
+                self.n_features_in_ = len(model)
             self.last_update_ = UpdateReport(
                 n_added=n_added,
                 n_removed=n_removed,

@@ -2,7 +2,7 @@
 """A fitted estimator as plain values and arrays, for pickles and for model files.
 
 Written are the samples in the order of learning and, for each machine, u, b and the MARGIN rows.
-Kernel columns and factors are derived again on reading, and the judge looks at the result.
+Boxes, kernel columns and factors are derived again on reading, and the judge looks at the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from adiabat.estimators.model import Model
 from adiabat.formulations.c_svc import CSVC
 from adiabat.kernels import Kernel
 
-_ROW_ARRAYS = ("at", "t", "lo", "hi", "u", "margin")
+_ROW_ARRAYS = ("u", "margin")
 
 
 def pack(model: Model) -> dict[str, Any]:
@@ -46,36 +46,33 @@ def pack(model: Model) -> dict[str, Any]:
     else:
         state["X"] = model.features(np.arange(len(model))) if len(model) else None
     for pair, machine in model.machines:
+        # rows in the order in which the formulation gives them for all samples
+        canonical = np.argsort(order[machine.at], kind="stable")
+        place = np.empty(len(canonical), dtype=np.int64)
+        place[canonical] = np.arange(len(canonical))
         state["machines"][pair] = {
-            "at": order[machine.at],
-            "t": machine.t.copy(),
-            "lo": machine.lo.copy(),
-            "hi": machine.hi.copy(),
-            "u": machine.u.copy(),
-            "margin": machine.margin.copy(),
+            "u": machine.u[canonical],
+            "margin": place[machine.margin],
             "b": machine.b,
-            "d": machine.d,
         }
     return state
 
 
 def unpack(state: dict[str, Any]) -> Model:
     """The model of a packed state."""
-    model = Model(state["kernel"], state["tol"], state["formulation"], state["ledger"])
+    formulation = state["formulation"]
+    model = Model(state["kernel"], state["tol"], formulation, state["ledger"])
     model.target, model.weight = state["target"], state["weight"]
-    solver = model.solver
     if state["X"] is None:
         return model
-    model.position = solver.samples.add(state["X"])
-    for pair, rows in state["machines"].items():
-        n = len(rows["u"])
-        solver.restore_machine(
-            pair,
-            Snapshot(
-                rows["at"], rows["t"], rows["lo"], rows["hi"], rows["u"], np.zeros(n),
-                rows["margin"], rows["b"], rows["d"], Verdict(0.0, 0.0),
-            ),
+    model.position = model.solver.samples.add(state["X"])
+    for pair, kept in state["machines"].items():
+        rows = formulation.rows(pair, model.target, model.weight)
+        snapshot = Snapshot(
+            model.position[rows.sample], rows.t, rows.lo, rows.hi, kept["u"], np.zeros(len(rows.t)),
+            kept["margin"], kept["b"], formulation.d, Verdict(0.0, 0.0),
         )  # fmt: skip
+        model.solver.restore_machine(pair, snapshot)
     return model
 
 
@@ -100,7 +97,7 @@ def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, An
         "n_features_in": int(state["n_features_in_"]),
         "gamma": float(state["gamma_"]),
         "pairs": [list(pair) for pair in packed["machines"]],
-        "biases": [[rows["b"], rows["d"]] for rows in packed["machines"].values()],
+        "biases": [rows["b"] for rows in packed["machines"].values()],
         "report": _report_fields(state["last_update_"]),
         "sparse": sp.issparse(packed["X"]),
     }
@@ -123,7 +120,9 @@ def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, An
     write_archive(path, manifest, arrays)
 
 
-def load_state(path: str | os.PathLike[str], estimator: str) -> dict[str, Any]:
+def load_state(
+    path: str | os.PathLike[str], estimator: str, parameters: set[str]
+) -> dict[str, Any]:
     """Read back what `save_state` wrote; `ModelFileError` if it does not hang together."""
     manifest, arrays = read_archive(path)
     if manifest.get("estimator") != estimator:
@@ -132,6 +131,8 @@ def load_state(path: str | os.PathLike[str], estimator: str) -> dict[str, Any]:
             "open it with adiabat.load"
         )
     try:
+        if set(manifest["parameters"]) != parameters:
+            raise ValueError("its parameters are not those of the estimator")
         return _state_from(manifest, arrays)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, ModelFileError):
@@ -156,7 +157,7 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     machines = {}
     for number, pair in enumerate(manifest["pairs"]):
         rows = {name: arrays[f"machine{number}_{name}"] for name in _ROW_ARRAYS}
-        rows["b"], rows["d"] = manifest["biases"][number]
+        rows["b"] = float(manifest["biases"][number])
         machines[tuple(pair)] = rows
     packed = {
         "kernel": Kernel.from_dict(manifest["kernel"]),
@@ -169,8 +170,15 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
         "machines": machines,
     }
     _require_sound(packed)
+    if int(manifest["n_features_in"]) != X.shape[1]:
+        raise ValueError("the number of features is not that of the rows")
+    codes = packed["formulation"].codes(packed["target"])
+    if arrays["classes"].tolist() != [labels[code] for code in codes]:
+        raise ValueError("the classes are not those of the labels")
     report = dict(manifest["report"])
-    certificate = Certificate(**report.pop("certificate"))
+    evidence = dict(report.pop("certificate"))
+    evidence["held_fixed"] = MappingProxyType(_unplain(evidence["held_fixed"]))
+    certificate = Certificate(**evidence)
     state: dict[str, Any] = {
         **_unplain_all(manifest["parameters"]),
         "_held_parameters": _unplain_all(manifest["held"]),
@@ -187,33 +195,32 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
 
 def _require_sound(packed: dict[str, Any]) -> None:
     """Refuse arrays that do not fit together, before anything indexes with them."""
-    n = packed["X"].shape[0]
-    for name in ("target", "weight"):
-        if packed[name].shape != (n,):
-            raise ValueError(f"{name} has shape {packed[name].shape} for {n} samples")
-    if len(packed["ledger"]) != n:
-        raise ValueError(f"{len(packed['ledger'])} ids for {n} samples")
-    if packed["X"].dtype != np.float64 or packed["target"].dtype != np.int64:
+    X, target, weight = packed["X"], packed["target"], packed["weight"]
+    formulation = packed["formulation"]
+    n = X.shape[0]
+    if target.shape != (n,) or weight.shape != (n,) or len(packed["ledger"]) != n or X.ndim != 2:
+        raise ValueError("the arrays of the samples differ in length")
+    if X.dtype != np.float64 or weight.dtype != np.float64 or target.dtype != np.int64:
         raise ValueError("an array has the wrong type")
-    if not set(np.unique(packed["target"]).tolist()) <= set(packed["formulation"].label):
+    if not (np.isfinite(X.data if sp.issparse(X) else X).all() and np.isfinite(weight).all()):
+        raise ValueError("an array has values that are not finite")
+    if (n and weight.min() < 0.0) or not packed["tol"] > 0.0 or not formulation.C > 0.0:
+        raise ValueError("a weight, tol or C is out of range")
+    if not set(np.unique(target).tolist()) <= set(formulation.label):
         raise ValueError("a target has no label")
-    expected = set(packed["formulation"].machines(packed["target"]))
-    if set(packed["machines"]) != expected:
+    if set(packed["machines"]) != set(formulation.machines(target)):
         raise ValueError("the machines are not those of the classes")
-    for rows in packed["machines"].values():
-        m = len(rows["u"])
-        if any(rows[name].shape != (m,) for name in ("at", "t", "lo", "hi", "u")):
-            raise ValueError("a machine's arrays differ in length")
-        if any(rows[name].dtype != np.float64 for name in ("t", "lo", "hi", "u")):
-            raise ValueError("a machine's array has the wrong type")
-        for name, limit in (("at", n), ("margin", m)):
-            values = rows[name]
-            if values.dtype != np.int64 or values.ndim != 1:
-                raise ValueError("a machine's index has the wrong type")
-            if len(values) and not (0 <= values.min() and values.max() < limit):
-                raise ValueError("a machine's index is out of range")
-        if len(np.unique(rows["margin"])) != len(rows["margin"]):
-            raise ValueError("a margin row stands twice")
+    for pair, kept in packed["machines"].items():
+        m = len(formulation.rows(pair, target, weight).t)
+        u, margin = kept["u"], kept["margin"]
+        if u.shape != (m,) or u.dtype != np.float64 or not np.isfinite(u).all():
+            raise ValueError("the weights of a machine are not sound")
+        if margin.ndim != 1 or margin.dtype != np.int64 or len(np.unique(margin)) != len(margin):
+            raise ValueError("the margin of a machine is not sound")
+        if len(margin) and not (margin.min() >= 0 and margin.max() < m):
+            raise ValueError("a margin row is out of range")
+        if not np.isfinite(kept["b"]):
+            raise ValueError("a bias is not finite")
 
 
 def _report_fields(report: UpdateReport) -> dict[str, Any]:
@@ -223,10 +230,8 @@ def _report_fields(report: UpdateReport) -> dict[str, Any]:
     fields["certificate"] = {
         name: getattr(certificate, name) for name in certificate.__dataclass_fields__
     }
-    held = dict(certificate.held_fixed)
-    if "class_weight" in held:
-        held["class_weight"] = str(held["class_weight"])
-    fields["certificate"]["held_fixed"] = held
+    # pairs, since JSON would not keep the order of a dictionary
+    fields["certificate"]["held_fixed"] = _plain("held_fixed", certificate.held_fixed)
     return fields
 
 
@@ -244,11 +249,14 @@ def _plain(name: str, value: Any) -> Any:
     )
 
 
+def _unplain(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: _unplain(item) for key, item in value["pairs"]}
+
+
 def _unplain_all(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value
-        for name, value in values.items()
-    }
+    return {name: _unplain(value) for name, value in values.items()}
 
 
 def _label_array(classes: Any) -> Any:

@@ -7,9 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 from sklearn.svm import SVC as PlainSVC
+
+FloatArray = npt.NDArray[np.float64]
 
 _FUNCTIONS = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}
 
@@ -58,10 +61,10 @@ def plain_svc(model: Any) -> PlainSVC:
         plain.support_vectors_ = sp.csr_matrix(vectors)
     plain._n_support = model.n_support_
     dual, intercept = model.dual_coef_, model.intercept_
-    plain.dual_coef_ = sp.csr_matrix(dual) if plain._sparse else dual
+    plain.dual_coef_ = _explicit_csr(dual) if plain._sparse else dual
     plain.intercept_ = intercept
     sign = -1.0 if len(codes) == 2 else 1.0  # LIBSVM's own sign differs with two classes
-    plain._dual_coef_ = sp.csr_matrix(sign * dual) if plain._sparse else sign * dual
+    plain._dual_coef_ = _explicit_csr(sign * dual) if plain._sparse else sign * dual
     plain._intercept_ = sign * intercept
     plain._probA = np.empty(0)
     plain._probB = np.empty(0)
@@ -72,3 +75,11 @@ def plain_svc(model: Any) -> PlainSVC:
     plain.n_iter_ = plain._num_iter
     plain.shape_fit_ = (n, plain.n_features_in_)
     return plain
+
+
+def _explicit_csr(values: FloatArray) -> Any:
+    """CSR that stores zeros too: LIBSVM reads the data as if they were a dense array."""
+    rows, columns = values.shape
+    indices = np.tile(np.arange(columns, dtype=np.int32), rows)
+    indptr = np.arange(0, rows * columns + 1, max(1, columns), dtype=np.int32)
+    return sp.csr_matrix((values.ravel(), indices, indptr), shape=values.shape)

@@ -283,6 +283,8 @@ default="rbf"
         labels: npt.NDArray[Any] = np.asarray(y)
         if labels.ndim != 1:
             labels = column_or_1d(labels, warn=True)
+        if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 1:
+            labels = np.array(labels.tolist())
         if labels.dtype.kind not in "iubU":  # numbers that may be continuous, or objects
             check_classification_targets(labels)
         return labels
