@@ -25,6 +25,7 @@ from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
 from adiabat.engine.samples import Samples
+from adiabat.engine.threads import one_pool
 from adiabat.errors import NotOptimalError
 from adiabat.kernels import Kernel
 
@@ -181,7 +182,8 @@ class Solver:
                 if machine is None:
                     machine = self.machines[key] = Machine(self.samples)
                 machine.begin(change)
-            self._solve(changes, method, trace, outcome)
+            with one_pool():
+                self._solve(changes, method, trace, outcome)
             with deferred_interrupts():
                 certain = True
                 commit(new, self._commit(changes, removed, retired), outcome)
