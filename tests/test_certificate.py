@@ -12,6 +12,7 @@ import pytest
 
 from adiabat import SVC, Certificate, NotOptimalError
 from adiabat.certificate import duality_gap, judge, violations, weigh
+
 from oracles import batch_qp
 from oracles.problems import FAMILIES, gram_of
 

@@ -52,6 +52,9 @@ class Certificate:
     ok: bool
     held_fixed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "held_fixed", MappingProxyType(dict(self.held_fixed)))
+
     def __str__(self) -> str:
         verdict = "optimal" if self.ok else "NOT OPTIMAL"
         held = ", ".join(f"{name}={_brief(value)}" for name, value in self.held_fixed.items())

@@ -25,6 +25,7 @@ from adiabat.engine.machine import Machine
 from adiabat.engine.path import Path
 from adiabat.engine.samples import Samples
 from adiabat.engine.solver import Solver
+
 from laws.compare import assert_is_optimum, exact_state
 from oracles.operations import Roster
 
@@ -194,7 +195,7 @@ def test_an_interrupt_at_any_line_leaves_before_or_after(act: str, solver: str) 
     before = exact_state(model, X)
     # The last lines, where the new state is put in place, densely; the others by a stride.
     last = lines[0]
-    places = sorted({*range(1, last, 1 + last // 40), *range(max(1, last - 60), last)})
+    places = sorted({*range(1, last, 1 + last // 25), *range(max(1, last - 45), last)})
     seen = set()
     for k in places:
         interrupted = False

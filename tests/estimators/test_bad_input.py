@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import adiabat
 from adiabat import SVC, IdError, IndefiniteKernelError, ModelFileError
+
 from laws.compare import exact_state
 
 RNG = np.random.default_rng(0)
@@ -43,7 +45,7 @@ class Case(NamedTuple):
     act: Callable[[SVC], Any]
     error: type[Exception]
     message: str
-    params: dict[str, Any] = {}
+    params: Mapping[str, Any] = MappingProxyType({})
 
 
 def partial(*args: Any, **kwargs: Any) -> Callable[[SVC], Any]:
@@ -70,14 +72,14 @@ def predict(rows: Any) -> Callable[[SVC], Any]:
     return lambda model: model.predict(rows)
 
 
-def changed(name: str, value: Any, act: Callable[[SVC], Any] = partial(NEW, LABELS)) -> Any:
+def changed(name: str, value: Any, act: Callable[[SVC], Any] | None = None) -> Any:
     """A parameter set to another value after fit, then an update."""
 
     def act_then_set_back(model: SVC) -> None:
         before = getattr(model, name)
         setattr(model, name, value)
         try:
-            act(model)
+            (act or partial(NEW, LABELS))(model)
         finally:
             setattr(model, name, before)
 
@@ -93,28 +95,38 @@ CATALOGUE: dict[str, Case] = {
     "NaN": Case(partial(spoiled(np.nan), LABELS), ValueError, "X contains NaN"),
     "infinity": Case(partial(spoiled(np.inf), LABELS), ValueError, "X contains infinity"),
     "minus infinity in fit": Case(fit(spoiled(-np.inf), LABELS), ValueError, "X contains infinity"),
-    "NaN, sparse": Case(partial(sp.csr_array(spoiled(np.nan)), LABELS), ValueError, "X contains NaN"),
+    "NaN, sparse": Case(
+        partial(sp.csr_array(spoiled(np.nan)), LABELS), ValueError, "X contains NaN"
+    ),
     "NaN to predict": Case(predict(spoiled(np.nan)), ValueError, "X contains NaN"),
     "too large to square": Case(
         partial(spoiled(1e200), LABELS), ValueError, "not finite; scale the features"
     ),
-    "too few features": Case(partial(NEW[:, :2], LABELS), ValueError, "X has 2 features.*expecting 3"),
+    "too few features": Case(
+        partial(NEW[:, :2], LABELS), ValueError, "X has 2 features.*expecting 3"
+    ),
     "too many features": Case(partial(np.ones((2, 4)), LABELS), ValueError, "X has 4 features"),
     "features to predict": Case(predict(np.ones((2, 4))), ValueError, "X has 4 features"),
     "1-D X": Case(partial(NEW[0], LABELS), ValueError, "Expected 2D array.*[Rr]eshape"),
     "1-D X to fit": Case(fit(NEW[0], LABELS), ValueError, "Expected 2D array"),
     "3-D X": Case(partial(np.ones((2, 3, 1)), LABELS), ValueError, "dim 3"),
     "a number": Case(partial(3.0, [1]), ValueError, "Expected 2D array, got scalar"),
-    "strings": Case(partial([["a", "b", "c"], ["d", "e", "f"]], LABELS), ValueError, "string|float"),
+    "strings": Case(
+        partial([["a", "b", "c"], ["d", "e", "f"]], LABELS), ValueError, "string|float"
+    ),
     "complex": Case(partial(NEW + 1j, LABELS), ValueError, "Complex data not supported"),
-    "objects": Case(partial([[{}, 1, 2], [1, 2, 3]], LABELS), (TypeError, ValueError), "float|dict"),  # type: ignore[arg-type]
+    "objects": Case(
+        partial([[{}, 1, 2], [1, 2, 3]], LABELS), (TypeError, ValueError), "float|dict"
+    ),  # type: ignore[arg-type]
     "ragged": Case(partial([[1.0, 2.0], [1.0]], LABELS), ValueError, "inhomogeneous|shape"),
     "empty fit": Case(fit(np.empty((0, 3)), []), ValueError, "0 sample"),
     "no features": Case(fit(np.empty((4, 0)), [0, 1, 0, 1]), ValueError, "0 feature"),
     "empty of another width": Case(partial(np.empty((0, 5)), []), ValueError, "X has 5 features"),
     "names in another order": Case(
-        lambda m: SVC().fit(pd.DataFrame(X, columns=list("abc")), Y).predict(
-            pd.DataFrame(X, columns=list("bca"))
+        lambda m: (
+            SVC()
+            .fit(pd.DataFrame(X, columns=list("abc")), Y)
+            .predict(pd.DataFrame(X, columns=list("bca")))
         ),
         ValueError,
         "feature names should match",
@@ -129,14 +141,18 @@ CATALOGUE: dict[str, Case] = {
     "y with None": Case(partial(NEW, [None, 1]), (TypeError, ValueError), "label|y|None"),  # type: ignore[arg-type]
     "y continuous": Case(partial(NEW, [0.5, 1.5]), ValueError, "[Uu]nknown label type"),
     "y of two columns": Case(partial(NEW, [[0, 1], [1, 0]]), ValueError, "1d array"),
-    "y of another type": Case(partial(NEW, ["a", "b"]), ValueError, "y has the label 'a'.*one type"),
+    "y of another type": Case(
+        partial(NEW, ["a", "b"]), ValueError, "y has the label 'a'.*one type"
+    ),
     "y of mixed types": Case(partial(NEW, [0, "b"]), (TypeError, ValueError), "label|y has"),  # type: ignore[arg-type]
     "labels for no rows": Case(partial(np.empty((0, 3)), [1]), ValueError, "y has 1 labels"),
     "label outside classes": Case(
         partial(NEW, [0, 5], classes=[0, 1]), ValueError, r"y has labels \[5\].*classes"
     ),
     # ids
-    "ids known": Case(partial(NEW, LABELS, ids=[3, 99]), IdError, r"ids: 1 id \(3\) is already known"),
+    "ids known": Case(
+        partial(NEW, LABELS, ids=[3, 99]), IdError, r"ids: 1 id \(3\) is already known"
+    ),
     "ids repeated": Case(partial(NEW, LABELS, ids=[99, 99]), IdError, r"\(99\) is repeated"),
     "ids too few": Case(partial(NEW, LABELS, ids=[99]), IdError, "length 1, X has 2"),
     "ids of another kind": Case(partial(NEW, LABELS, ids=["a", "b"]), IdError, "str.*int"),
@@ -177,10 +193,16 @@ CATALOGUE: dict[str, Case] = {
     "weights all zero at fit": Case(
         fit(X, Y, sample_weight=np.zeros(20)), ValueError, "sample_weight is zero for all"
     ),
-    "weight revised below zero": Case(revise([1], sample_weight=[-1.0]), ValueError, "sample_weight"),
+    "weight revised below zero": Case(
+        revise([1], sample_weight=[-1.0]), ValueError, "sample_weight"
+    ),
     # revise
-    "revise y of another length": Case(revise([1, 2], y=[1]), ValueError, "y has 1 labels, ids has 2"),
-    "revise X of another length": Case(revise([1, 2], X=NEW[:1]), ValueError, "X has 1 rows, ids has 2"),
+    "revise y of another length": Case(
+        revise([1, 2], y=[1]), ValueError, "y has 1 labels, ids has 2"
+    ),
+    "revise X of another length": Case(
+        revise([1, 2], X=NEW[:1]), ValueError, "X has 1 rows, ids has 2"
+    ),
     "revise weights of another length": Case(
         revise([1, 2], sample_weight=[1.0, 1.0, 1.0]), ValueError, "sample_weight"
     ),
@@ -218,9 +240,7 @@ CATALOGUE: dict[str, Case] = {
     "coef0 negative": Case(
         lambda m: SVC(kernel="poly", coef0=-1.0).fit(X, Y), IndefiniteKernelError, "coef0=-1.0"
     ),
-    "coef0 NaN": Case(
-        lambda m: SVC(kernel="poly", coef0=np.nan).fit(X, Y), ValueError, "coef0"
-    ),
+    "coef0 NaN": Case(lambda m: SVC(kernel="poly", coef0=np.nan).fit(X, Y), ValueError, "coef0"),
     "tol zero": Case(changed("tol", 0.0, fit(X, Y)), InvalidParameterError, "'tol' parameter"),
     "tol zero in an update": Case(changed("tol", 0.0), InvalidParameterError, "'tol' parameter"),
     "solver unknown": Case(changed("solver", "smo"), InvalidParameterError, "'solver' parameter"),
@@ -237,12 +257,12 @@ CATALOGUE: dict[str, Case] = {
         changed("class_weight", {0: np.nan}, fit(X, Y)), ValueError, "class_weight"
     ),
     "class_weight of text": Case(
-        changed("class_weight", {0: "heavy"}, fit(X, Y)), (TypeError, ValueError), "class_weight"  # type: ignore[arg-type]
+        changed("class_weight", {0: "heavy"}, fit(X, Y)),
+        (TypeError, ValueError),
+        "class_weight",  # type: ignore[arg-type]
     ),
     # kernels that are given
-    "chi2 with negatives": Case(
-        partial(-NEW, LABELS), ValueError, "chi2", {"kernel": "chi2"}
-    ),
+    "chi2 with negatives": Case(partial(-NEW, LABELS), ValueError, "chi2", {"kernel": "chi2"}),
     "chi2 with negatives to fit": Case(fit(-X, Y), ValueError, "chi2", {"kernel": "chi2"}),
     "chi2 with negatives to predict": Case(predict(-X), ValueError, "chi2", {"kernel": "chi2"}),
     "precomputed not square": Case(fit(K[:, :5], Y), ValueError, "square", GIVEN),
@@ -262,7 +282,9 @@ CATALOGUE: dict[str, Case] = {
     "precomputed new part indefinite": Case(
         partial(PAIR - 2.0 * np.eye(2, 22, 20), LABELS), IndefiniteKernelError, "precomputed", GIVEN
     ),
-    "precomputed with NaN": Case(partial(np.where(PAIR > 0.9, np.nan, PAIR), LABELS), ValueError, "NaN", GIVEN),
+    "precomputed with NaN": Case(
+        partial(np.where(PAIR > 0.9, np.nan, PAIR), LABELS), ValueError, "NaN", GIVEN
+    ),
     "precomputed sparse": Case(
         fit(sp.csr_array(K), Y), TypeError, "[Ss]parse data was passed", GIVEN
     ),
@@ -274,12 +296,12 @@ CATALOGUE: dict[str, Case] = {
 }
 
 
-def fitted(params: dict[str, Any]) -> SVC:
+def fitted(params: Mapping[str, Any]) -> SVC:
     model = SVC(**params)
     return model.fit(K if params == GIVEN else X, Y)
 
 
-def goes_on(model: SVC, params: dict[str, Any]) -> None:
+def goes_on(model: SVC, params: Mapping[str, Any]) -> None:
     """After all that, an update works and the model is exact."""
     if params == GIVEN:
         model.partial_fit(PAIR, LABELS)
@@ -336,7 +358,9 @@ def test_bad_input_before_fit_leaves_the_model_unfitted(name: str) -> None:
     assert model.partial_fit(X, Y).ids_.tolist() == list(range(20))
 
 
-@pytest.mark.parametrize("name", ["ids_", "support_", "dual_coef_", "intercept_", "n_support_", "coef_"])
+@pytest.mark.parametrize(
+    "name", ["ids_", "support_", "dual_coef_", "intercept_", "n_support_", "coef_"]
+)
 def test_attributes_of_a_model_without_samples_do_not_exist(name: str) -> None:
     assert not hasattr(SVC(kernel="linear"), name)
 
@@ -373,7 +397,7 @@ INDEFINITE = [_distance, _sigmoid, _two_scales, _negative, _indefinite_product]
 @pytest.mark.parametrize("kernel", INDEFINITE)
 def test_an_indefinite_kernel_is_named_at_fit(kernel: Any, solver: str, C: float) -> None:
     started = time.perf_counter()
-    with pytest.raises(IndefiniteKernelError, match="kernel=.*not positive semidefinite"):
+    with pytest.raises(IndefiniteKernelError, match=r"kernel=.*not positive semidefinite"):
         SVC(kernel=kernel, solver=solver, C=C).fit(X, Y)
     assert time.perf_counter() - started < 5.0
 

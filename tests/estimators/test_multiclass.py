@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from adiabat import SVC
+
 from laws.compare import assert_is_optimum, assert_same, pair_values
 from oracles.operations import Roster
 

@@ -24,6 +24,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import adiabat
 from adiabat import SVC, ModelFileError
 from adiabat.archive import read_archive, write_archive
+
 from laws.compare import exact_state
 
 RNG = np.random.default_rng(5)
@@ -72,7 +73,9 @@ def test_a_model_comes_back_and_continues(name: str, how: str, tmp_path: Path) -
         each.partial_fit(X[30:], Y[30:])
         each.revise([1, 3], y=[2, 2])
         each.forget(5)
-    assert twin.ids_.tolist() == model.ids_.tolist() == [0, 1, 3, 4, 6, *range(8, 29), *range(30, 40)]
+    assert (
+        twin.ids_.tolist() == model.ids_.tolist() == [0, 1, 3, 4, 6, *range(8, 29), *range(30, 40)]
+    )
     np.testing.assert_allclose(
         twin.decision_function(X), model.decision_function(X), rtol=0.0, atol=1e-11
     )
@@ -331,16 +334,18 @@ HOSTILE = {
     "X of other type": _set("X", X.astype(np.float32)),
     "X of other length": _set("X", X[:-1]),
     "X with NaN": _with("X", (0, 0), np.nan),
-    "index out of range": _with("machine0_at", 0, 10**6),
-    "index negative": _with("machine0_at", 0, -1),
-    "index doubled": _with("machine0_at", 0, 1),
+    "margin negative": _with("machine0_margin", 0, -1),
+    "margin doubled": _with("machine0_margin", slice(0, 2), 0),
+    "margin floating": _set("machine0_margin", np.array([0.5])),
+    "u too short": _set("machine0_u", np.zeros(3)),
+    "u beyond its box": _with("machine0_u", slice(None), 17.0),
+    "bias NaN": _set("biases", [0.0, 0.0, None]),
     "margin out of range": _with("machine0_margin", 0, 10**6),
     "weight NaN": _with("weight", 0, np.nan),
     "weight negative": _with("weight", 0, -1.0),
     "target unknown": _with("target", 0, 99),
     "u NaN": _with("machine0_u", 0, np.nan),
     "u wrong": _with("machine0_u", slice(None), 0.0),
-    "box wrong": _with("machine0_hi", slice(None), 17.0),
     "ids doubled": _with("ledger_ids", 0, 1),
     "classes wrong": _set("classes", np.array([5, 6, 7])),
     "n_features wrong": _set("n_features_in", 99),

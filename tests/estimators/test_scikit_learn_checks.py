@@ -10,9 +10,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from adiabat import SVC
 
-# Not here, since no implementation could pass: decision_function_shape="ovo" (a check takes its three
-# columns of three pairs for those of three classes), "precomputed" and "chi2" (checks give them
-# indefinite matrices and negative features). Of these, scikit-learn's own SVC fails the first, too.
+# Not here, since they could not pass: decision_function_shape="ovo" (a check takes the columns of
+# three pairs for those of three classes; scikit-learn's own SVC fails it, too), "precomputed" and
+# "chi2" (checks give them indefinite matrices and negative features).
 CONFIGURATIONS = [
     SVC(),
     SVC(kernel="linear"),

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from adiabat import SVC, UpdateReport
+
 from laws.compare import assert_is_optimum
 from oracles.operations import Roster
 
@@ -120,9 +121,7 @@ def test_unsorted_and_repeated_entries_of_a_sparse_matrix() -> None:
     np.testing.assert_array_equal(rows.indices, kept)
 
 
-@pytest.mark.parametrize(
-    "labels", [["no", "yes"], [False, True], [-1.0, 1.0], [3, 7]], ids=str
-)
+@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1.0, 1.0], [3, 7]], ids=str)
 def test_labels_of_every_kind(labels: list[Any]) -> None:
     names = np.array(labels)[Y]
     for given in (names, names.tolist(), pd.Series(names)):
@@ -162,7 +161,10 @@ def test_the_index_of_a_frame_names_the_rows() -> None:
 def test_an_id_that_leaves_may_come_again_in_the_same_step() -> None:
     model = SVC(gamma=0.5).fit(X, Y)
     model.update(PROBE[:2], [0, 1], ids=[3, 4], remove=[4, 3])
-    rows, labels = np.vstack([np.delete(X, [3, 4], axis=0), PROBE[:2]]), [*np.delete(Y, [3, 4]), 0, 1]
+    rows, labels = (
+        np.vstack([np.delete(X, [3, 4], axis=0), PROBE[:2]]),
+        [*np.delete(Y, [3, 4]), 0, 1],
+    )
     np.testing.assert_allclose(f_of(model), f_of(SVC(gamma=0.5).fit(rows, labels)), **CLOSE)
     assert model.ids_.tolist() == [k for k in range(N) if k not in (3, 4)] + [3, 4]
 
@@ -385,6 +387,8 @@ def test_a_larger_model_is_grown_and_exact() -> None:
     assert certificate.ok and certificate.residual < 1e-11
     stays = np.delete(np.arange(1500), np.arange(100, 200))
     afresh = SVC(C=5.0, gamma=0.2)
-    afresh.fit(np.vstack([rows[stays], rows[:50] + 0.3]), np.concatenate([labels[stays], labels[:50]]))
+    afresh.fit(
+        np.vstack([rows[stays], rows[:50] + 0.3]), np.concatenate([labels[stays], labels[:50]])
+    )
     probe = rng.standard_normal((50, 5))
     np.testing.assert_allclose(f_of(model, probe), f_of(afresh, probe), rtol=0.0, atol=1e-9)

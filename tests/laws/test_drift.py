@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from adiabat import SVC
+
 from laws.compare import assert_is_optimum, assert_same
 from oracles.operations import Roster
 

@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 )
 
 from adiabat import SVC
+
 from laws.compare import assert_is_optimum, assert_same
 from laws.streams import Correct, apply, write_down
 from oracles.operations import Add, Remove, Roster, Update
@@ -170,7 +171,8 @@ class LifeOfThreeClasses(Life):
 
 def live(machine: type[Life], examples: int) -> None:
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=examples, stateful_step_count=30, phases=WITHOUT_SHRINKING)
+        machine,
+        settings=settings(max_examples=examples, stateful_step_count=30, phases=WITHOUT_SHRINKING),
     )
 
 

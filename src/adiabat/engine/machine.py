@@ -30,7 +30,7 @@ BoolArray = npt.NDArray[np.bool_]
 DEPENDENT = 1e-9
 
 # A bound is reached within this part of the box.
-AT_BOUND = 1e-12
+AT_BOUND = 1e-14
 # Rows joined or left, for each row of the factor, after which it is made anew.
 REFRESH = 8
 # A residual is zero within this many roundings.
@@ -228,11 +228,13 @@ class Machine:
         interval is that of the problem, whichever optimal u was found, so that b depends on the
         data alone. MARGIN rows that only touch r = 0 at a bound have no say in it.
         """
-        room = 8.0 * EPSILON * (self.hi - self.lo)
+        # what the last row took up of the rounding of the sum is no weight of its own
+        rounding = 8.0 * EPSILON * float(np.abs(self.u).sum())
+        room = np.minimum(rounding, 0.5 * (self.hi - self.lo))
         low = (self.u >= self.lo) & (self.u <= self.lo + room)
         high = (self.u <= self.hi) & (self.u >= self.hi - room)
-        self.u = np.where(low, self.lo, np.where(high, self.hi, self.u))
-        if len(self.margin) and np.all(low | high):
+        if np.all(low | high):
+            self.u = np.where(low, self.lo, self.hi)
             self.refactor(_NO_ROWS)
         if len(self.margin):
             return

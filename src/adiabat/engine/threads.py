@@ -17,6 +17,8 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from adiabat.engine.interrupts import deferred_interrupts
+
 _lock = threading.Lock()
 _inside = 0
 _threads_before: list[int] = []
@@ -33,6 +35,19 @@ def _other_pools() -> list[Any]:
 @contextmanager
 def one_pool() -> Iterator[None]:
     """Hold the other BLAS pools at one thread; the last to leave gives them back."""
+    entered = False
+    try:
+        with deferred_interrupts():
+            _enter()
+            entered = True
+        yield
+    finally:
+        if entered:
+            with deferred_interrupts():
+                _leave()
+
+
+def _enter() -> None:
     global _inside, _threads_before
     with _lock:
         if _inside == 0:
@@ -40,11 +55,12 @@ def one_pool() -> Iterator[None]:
             for pool in _other_pools():
                 pool.set_num_threads(1)
         _inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                for pool, threads in zip(_other_pools(), _threads_before, strict=True):
-                    pool.set_num_threads(threads)
+
+
+def _leave() -> None:
+    global _inside
+    with _lock:
+        _inside -= 1
+        if _inside == 0:
+            for pool, threads in zip(_other_pools(), _threads_before, strict=True):
+                pool.set_num_threads(threads)

@@ -84,6 +84,7 @@ class KernelMachine(BaseEstimator):
         """
         started = time.perf_counter()
         self._require_started("forget")
+        self._require_unchanged()
         removed = self._model.ledger.locate(ids, missing=missing)
         with _all_or_nothing(self):
             self._apply(Change(ids=[], removed=removed), started, n_removed=len(removed))

@@ -328,7 +328,7 @@ default="rbf"
         if self.class_weight is None:
             return {}
         if not isinstance(self.class_weight, str):
-            return {code_of[label]: float(self.class_weight.get(label, 1.0)) for label in fresh}
+            return {code_of[label]: self._own_factor(label) for label in fresh}
         model = self._model
         every_target = np.concatenate([model.target, target])
         every_weight = np.concatenate([model.weight, weights])
@@ -339,3 +339,13 @@ default="rbf"
             total = float(every_weight.sum())
             factors[code_of[label]] = total / (n_classes * own) if own > 0.0 else 1.0
         return factors
+
+    def _own_factor(self, label: Any) -> float:
+        """The factor on C that `class_weight`, a dictionary, has for a class."""
+        factor: Any = self.class_weight.get(label, 1.0)  # type: ignore[union-attr]
+        if not isinstance(factor, Real) or not 0.0 <= float(factor) < np.inf:
+            raise ValueError(
+                f"class_weight={self.class_weight!r} gives the class {label!r} the weight "
+                f"{factor!r}; weights must be finite numbers >= 0"
+            )
+        return float(factor)

@@ -89,7 +89,7 @@ def n_rows(X: Any) -> int:
         return 0
     if hasattr(X, "shape"):
         return int(X.shape[0]) if len(X.shape) else 1
-    return len(X)
+    return len(X) if hasattr(X, "__len__") else 1
 
 
 def same_parameter(before: Any, now: Any) -> bool:
