@@ -28,6 +28,10 @@ from adiabat._core.blas cimport (
 )
 
 
+cdef enum:
+    FEW = 2
+
+
 cdef class Factor:
     """Cholesky factor of the shifted margin matrix, with the rows it stands for."""
 
@@ -135,8 +139,12 @@ cdef class Factor:
         if s and k:
             W, S, p = work, schur, gap
             with nogil:
-                # W = L^-1 (cross + c)'
-                trsm_lower(s, k, self._L, self._capacity, &W[0, 0], s)
+                # W = L^-1 (cross + c)'; a few right-hand sides are faster one by one
+                if k <= FEW:
+                    for j in range(k):
+                        trsv_lower(s, self._L, self._capacity, &W[j, 0])
+                else:
+                    trsm_lower(s, k, self._L, self._capacity, &W[0, 0], s)
                 # S = own + c - W'W
                 gemm(True, False, k, k, s, -1.0, &W[0, 0], s, &W[0, 0], s, 1.0, &S[0, 0], k)
                 for j in range(k):

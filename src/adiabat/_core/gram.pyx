@@ -201,15 +201,14 @@ cdef class Gram:
 
     def _vacate(self, slots):
         """Free slots and overwrite what they held: a forgotten sample leaves no kernel values."""
-        cdef Py_ssize_t i, s
-        cdef double* panel
-        for slot in slots:
-            s = slot
-            self.slot_of[self.owner[s]] = NO_SLOT
-            self.owner[s] = -1
-            panel = self._data[s // WIDTH]
-            for i in range(self.n):
-                panel[i * WIDTH + s % WIDTH] = 0.0
+        cdef Py_ssize_t i, j, n = self.n
+        cdef const long long[::1] at = np.ascontiguousarray(slots, dtype=np.int64)
+        self.slot_of[self.owner[slots]] = NO_SLOT
+        self.owner[slots] = -1
+        with nogil:
+            for i in range(n):
+                for j in range(at.shape[0]):
+                    self._data[at[j] // WIDTH][i * WIDTH + at[j] % WIDTH] = 0.0
 
     def remove(self, samples):
         """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays."""
