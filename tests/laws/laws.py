@@ -26,7 +26,7 @@ from oracles.operations import Rng, Roster, Update
 from oracles.problems import Problem
 
 STEPS = 12
-Law = Callable[[Problem, str, Rng], None]
+Law = Callable[..., None]  # (problem, solver, rng)
 
 
 def fitted(problem: Problem, solver: str, roster: Roster | None = None) -> SVC:
@@ -50,10 +50,10 @@ def the_optimum_is_that_of_an_independent_solver(problem: Problem, solver: str, 
             assert_is_optimum(model, roster, problem.draw(rng, 5).X)
 
 
-def an_update_equals_a_refit(problem: Problem, solver: str, rng: Rng) -> None:
+def an_update_equals_a_refit(problem: Problem, solver: str, rng: Rng, **limits: int) -> None:
     """After any updates the model is the one that a fit on the rows it then holds would give."""
     model = fitted(problem, solver)
-    for step, after in random_steps(problem, rng, STEPS):
+    for step, after in random_steps(problem, rng, STEPS, **limits):
         apply(model, step)
         roster = after
     if roster.sample_weight.any():

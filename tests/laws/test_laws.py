@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,23 @@ def test_exactness_for_every_C(family: str, solver: str) -> None:
 def test_law_with_three_classes(law: laws.Law, family: str) -> None:
     rng = chance(name_of(law), family, "three")
     law(with_third_class(FAMILIES[family](rng)), "auto", rng)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_update_equals_refit_on_many_rows(family: str, solver: str) -> None:
+    """Above a few hundred rows an update looks only at those that may matter."""
+    rng = chance(family, solver, "many")
+    small = FAMILIES[family](rng)
+    many = small.draw(rng, 600)
+    y = np.concatenate([small.y, many.y])  # both classes are there
+    problem = replace(
+        small,
+        X=np.vstack([small.X, many.X]),
+        y=y,
+        sample_weight=np.concatenate([small.sample_weight, many.sample_weight]),
+    )
+    laws.an_update_equals_a_refit(problem, solver, rng, largest=60, most=800)
 
 
 def coordinates(count: int, width: int) -> st.SearchStrategy[list[list[int]]]:

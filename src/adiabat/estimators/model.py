@@ -124,7 +124,9 @@ class Model:
         def plan(new: IntArray) -> dict[Any, RowChange]:
             position[change.replaced] = new[:n_replaced]
             after = np.concatenate([position[stays], new[n_replaced:]])
-            return self._row_changes(formulation, target, weight, after, stale_at, fresh, rebound)
+            return self._row_changes(
+                formulation, target, weight, after, stale_at, self.target[stale], fresh, rebound
+            )
 
         held = set(self.solver.machines)
         wanted = set(formulation.machines(target))
@@ -151,14 +153,18 @@ class Model:
         weight: FloatArray,
         position: IntArray,
         stale_at: IntArray,
+        stale_target: IntArray,
         fresh: npt.NDArray[np.bool_],
         rebound: npt.NDArray[np.bool_],
     ) -> dict[Any, RowChange]:
         """Changes of rows for every machine that will be there."""
         changes: dict[Any, RowChange] = {}
+        affected = {*stale_target.tolist(), *target[fresh | rebound].tolist()}
         everyone = np.ones(len(target), dtype=bool)
         for pair in formulation.machines(target):
             machine = self.solver.machines.get(pair)
+            if machine is not None and not formulation.concerns(pair, affected):
+                continue
             chosen = everyone if machine is None else fresh
             rows = formulation.rows(pair, target[chosen], weight[chosen])
             removed = moved = _NONE

@@ -55,6 +55,10 @@ class CSVC:
         codes = self.codes(target)
         return [(a, b) for i, a in enumerate(codes) for b in codes[i + 1 :]]
 
+    def concerns(self, machine: Pair, targets: set[int]) -> bool:
+        """Whether samples of these classes have rows in a machine."""
+        return machine[0] in targets or machine[1] in targets
+
     def rows(self, machine: Pair, target: IntArray, weight: FloatArray) -> Rows:
         """Rows of samples with these targets and weights in a machine."""
         first, second = machine
