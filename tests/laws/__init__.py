@@ -2,6 +2,7 @@
 """The laws that every exact model obeys, and the machinery that puts models to the test.
 
 ``streams``   random operations on a model and on plain arrays alike;
+``compare``   how far a model is from the independent optimum, or from another model;
 ``laws``      each law a function of one sentence;
 ``soak``      thousands of random operations, counted (a script, not a test).
 """

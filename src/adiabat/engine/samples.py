@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat._core.gram import Gram
+from adiabat.engine.threads import in_slices
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
 
@@ -77,13 +78,18 @@ class Samples:
         """Kernel values of all samples against some."""
         if self.precomputed:
             return np.ascontiguousarray(self._store[: self.n, columns])
-        norms = self._norms
-        return self.kernel.block(
-            self.data,
-            self.data[columns],
-            None if norms is None else norms[: self.n],
-            None if norms is None else norms[columns],
-        )
+        norms, data = self._norms, self.data
+        others, other_norms = data[columns], None if norms is None else norms[columns]
+        if self.kernel.function is not None or sp.issparse(data):
+            return self.kernel.block(data, others, norms, other_norms)
+        out = np.empty((self.n, len(columns)))
+
+        def part(rows: slice) -> None:
+            own_norms = None if norms is None else norms[rows]
+            out[rows] = self.kernel.block(data[rows], others, own_norms, other_norms)
+
+        in_slices(part, self.n, data.size)
+        return out
 
     def slots(self, positions: IntArray) -> IntArray:
         """Slots of samples, their columns computed where there were none."""

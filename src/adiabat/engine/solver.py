@@ -25,7 +25,7 @@ from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
 from adiabat.engine.samples import Samples
-from adiabat.engine.threads import one_pool
+from adiabat.engine.threads import blas_held, in_slices
 from adiabat.errors import NotOptimalError
 from adiabat.kernels import Kernel
 
@@ -174,15 +174,15 @@ class Solver:
         outcome = Outcome()
         certain = False
         try:
-            new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
-            changes = plan(new)
-            for key, change in changes.items():
-                machine = self.machines.get(key)
-                saved[key] = None if machine is None else machine.snapshot()
-                if machine is None:
-                    machine = self.machines[key] = Machine(self.samples)
-                machine.begin(change)
-            with one_pool():
+            with blas_held():
+                new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
+                changes = plan(new)
+                for key, change in changes.items():
+                    machine = self.machines.get(key)
+                    saved[key] = None if machine is None else machine.snapshot()
+                    if machine is None:
+                        machine = self.machines[key] = Machine(self.samples)
+                    machine.begin(change)
                 self._solve(changes, method, trace, outcome)
             with deferred_interrupts():
                 certain = True
@@ -253,11 +253,16 @@ class Solver:
         weights = np.zeros((gram.n_slots, len(machines)))
         for column, machine in enumerate(machines):
             weights[:, column] = machine.coefficients()
-        blocks = (
-            (panel[: gram.n], weights[PANEL_WIDTH * i : PANEL_WIDTH * (i + 1)])
-            for i, panel in enumerate(gram.panels)
-        )
-        f = weigh(blocks, (gram.n, len(machines)))
+        f = np.empty((gram.n, len(machines)))
+
+        def product(rows: slice) -> None:
+            blocks = (
+                (panel[rows], weights[PANEL_WIDTH * i : PANEL_WIDTH * (i + 1)])
+                for i, panel in enumerate(gram.panels)
+            )
+            f[rows] = weigh(blocks, f[rows].shape)
+
+        in_slices(product, gram.n, weights.size * gram.n // len(machines))
         for column, machine in enumerate(machines):
             machine.r = f[machine.at, column] + (machine.b - machine.t)
 

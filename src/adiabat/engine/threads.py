@@ -1,40 +1,47 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One pool of BLAS threads at a time.
+"""Threads for the large products of an update, as many as the user gave to BLAS.
 
-NumPy and SciPy, as wheels, each bring a BLAS with threads of its own, and those of the one keep
-spinning for a while after a product while those of the other want the cores: on two cores updates
-were seen to take ten times as long. The large products (kernel values, the judge's) are NumPy's and
-keep the threads that the user set; the core's, through SciPy, are small and get one meanwhile.
+BLAS's own threads serve an update badly. NumPy and SciPy, as wheels, each bring a pool of them, and
+those of the one keep spinning for a while after a product when those of the other want the cores;
+and a product of a millisecond waits for its slowest thread, which on a busy machine is a long time.
+Updates were seen to take ten times as long. So BLAS is held at one thread meanwhile, and the two
+products that are large (kernel values against all samples, the judge's residuals) are cut into
+slices of rows, one for each thread, by `in_slices`.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 from adiabat.engine.interrupts import deferred_interrupts
 
+# Rows are shared out only if each thread gets at least this many entries of the matrices read.
+LEAST_ENTRIES = 250_000
+
 _lock = threading.Lock()
 _inside = 0
 _threads_before: list[int] = []
+_executor: ThreadPoolExecutor | None = None
 
 
 @cache
-def _other_pools() -> list[Any]:
-    """BLAS libraries beside NumPy's; none where NumPy and SciPy share one."""
-    pools = ThreadpoolController().select(user_api="blas").lib_controllers
-    others = [pool for pool in pools if "numpy" not in pool.filepath]
-    return others if len(others) < len(pools) else []
+def _pools() -> list[Any]:
+    pools: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return pools
 
 
 @contextmanager
-def one_pool() -> Iterator[None]:
-    """Hold the other BLAS pools at one thread; the last to leave gives them back."""
+def blas_held() -> Iterator[None]:
+    """Hold BLAS at one thread; the last to leave gives the others back."""
     entered = False
     try:
         with deferred_interrupts():
@@ -51,8 +58,8 @@ def _enter() -> None:
     global _inside, _threads_before
     with _lock:
         if _inside == 0:
-            _threads_before = [pool.num_threads for pool in _other_pools()]
-            for pool in _other_pools():
+            _threads_before = [pool.num_threads for pool in _pools()]
+            for pool in _pools():
                 pool.set_num_threads(1)
         _inside += 1
 
@@ -62,5 +69,40 @@ def _leave() -> None:
     with _lock:
         _inside -= 1
         if _inside == 0:
-            for pool, threads in zip(_other_pools(), _threads_before, strict=True):
+            for pool, threads in zip(_pools(), _threads_before, strict=True):
                 pool.set_num_threads(threads)
+
+
+def in_slices(task: Callable[[slice], None], n: int, entries: int) -> None:
+    """Call task on slices that together are range(n), one for each thread BLAS would have used.
+
+    `entries` is the size of what is read. The first slice is the caller's own.
+    """
+    threads = max(_threads_before, default=1) if _inside else 1
+    threads = max(1, min(threads, entries // LEAST_ENTRIES))
+    if threads == 1:
+        task(slice(0, n))
+        return
+    edges = [n * i // threads for i in range(threads + 1)]
+    slices = [slice(first, last) for first, last in pairwise(edges)]
+    pending = [_workers().submit(task, part) for part in slices[1:]]
+    task(slices[0])
+    for future in pending:
+        future.result()
+
+
+def _workers() -> ThreadPoolExecutor:
+    global _executor
+    if _executor is None:
+        _executor = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="adiabat")
+    return _executor
+
+
+def _forget_workers() -> None:
+    """Threads do not come along through a fork, nor does whoever held the lock."""
+    global _executor, _lock, _inside
+    _executor, _lock, _inside = None, threading.Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_workers)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A short soak, and the streams by which long ones once found a fault."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from laws.soak import Tally, soak, soak_families
+from oracles.problems import C_VARIANTS, FAMILIES
+
+ONCE_FAILED = [
+    # all rows at bounds but one, inside by the rounding that many updates had left in sum u
+    ("separable-C=0.001", "auto", 100),
+    ("poly2_low_rank-C=0.001", "auto", 0),
+    # a row within rounding of its bound joined and left for as many rounds as were allowed
+    ("gamma_huge-C=1", "exchange", 11),
+    # linear rows far from zero, where the digits of an uncentred kernel run out
+    ("large_offset-C=1e+06", "path", 0),
+    # no row fixed b, and it was not in the middle of its interval
+    ("gamma_tiny-C=1", "path", 12),
+]
+
+
+@pytest.mark.parametrize(("name", "solver", "seed"), ONCE_FAILED)
+def test_a_stream_that_once_failed(name: str, solver: str, seed: int) -> None:
+    problem = {**FAMILIES, **C_VARIANTS}[name](np.random.default_rng(seed))
+    tally = soak(name, problem, solver, seed, steps=25, check=3)
+    assert not tally.faults
+    assert tally.most_rounds < 500
+
+
+@pytest.mark.parametrize("solver", ["auto", "exchange", "path"])
+def test_a_short_soak(solver: str) -> None:
+    whole = Tally()
+    for _, tally in soak_families(600, solver, check=8, first_seed=1000):
+        whole.merge(tally)
+    assert not whole.faults, whole.faults
+    assert whole.operations == 600 and whole.checked > 60
+    assert whole.residual < 1e-2  # of the tolerance
