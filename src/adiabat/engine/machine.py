@@ -229,7 +229,7 @@ class Machine:
         data alone. MARGIN rows that only touch r = 0 at a bound have no say in it.
         """
         # what the last row took up of the rounding of the sum is no weight of its own
-        rounding = 8.0 * EPSILON * float(np.abs(self.u).sum())
+        rounding = ROUNDINGS * EPSILON * float(np.abs(self.u).sum())
         room = np.minimum(rounding, 0.5 * (self.hi - self.lo))
         low = (self.u >= self.lo) & (self.u <= self.lo + room)
         high = (self.u <= self.hi) & (self.u >= self.hi - room)
