@@ -60,7 +60,7 @@ class Mirror:
 
     def claim(self, samples: IntArray) -> None:
         columns = VALUES[np.ix_(self.who, self.who[samples])]
-        self.gram.claim(samples, np.ascontiguousarray(columns))
+        self.gram.claim(samples, np.ascontiguousarray(columns.T))
 
     def remove(self, samples: IntArray) -> None:
         left = len(self.who) - len(np.unique(samples))
@@ -306,7 +306,7 @@ def test_nothing_there() -> None:
     gram.multiply(np.empty(0), out)
     np.testing.assert_array_equal(out, np.zeros(3))
     gram.multiply(np.empty(0), out[:1], np.array([2]))
-    gram.claim(np.empty(0, dtype=np.int64), np.empty((3, 0)))
+    gram.claim(np.empty(0, dtype=np.int64), np.empty((0, 3)))
     gram.gather(np.arange(3), np.empty(0, dtype=np.int64), np.empty((3, 0)))
     gram.release(np.ones(3, dtype=bool), 0)
     assert gram.n_slots == 0

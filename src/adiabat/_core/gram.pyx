@@ -122,8 +122,8 @@ cdef class Gram:
                 self._data[into[j] // WIDTH][row + into[j] % WIDTH] = block[i, j]
 
     def claim(self, samples, double[:, ::1] columns):
-        """Give samples slots and fill them; columns[i, j] = k(x_i, samples[j]), i < n."""
-        cdef Py_ssize_t i, j, k = len(samples)
+        """Give samples slots and fill them; columns[j, i] = k(samples[j], x_i), i < n."""
+        cdef Py_ssize_t i, j, start, stop, k = len(samples)
         if k == 0:
             return
         vacant = np.flatnonzero(self.owner < 0)
@@ -140,9 +140,13 @@ cdef class Gram:
         with nogil:
             for j in range(k):
                 into[j] = self._data[taken[j] // WIDTH] + taken[j] % WIDTH
-            for i in range(n):
+            start = 0
+            while start < n:
+                stop = start + WIDTH if start + WIDTH < n else n
                 for j in range(k):
-                    into[j][i * WIDTH] = columns[i, j]
+                    for i in range(start, stop):
+                        into[j][i * WIDTH] = columns[j, i]
+                start = stop
             free(into)
         # filled first, owned afterwards: a slot with an owner is always complete
         self._clock += 1

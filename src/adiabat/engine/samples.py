@@ -75,18 +75,18 @@ class Samples:
         )
 
     def _full_columns(self, columns: IntArray) -> FloatArray:
-        """Kernel values of all samples against some."""
+        """Kernel values of some samples against all, (len(columns), n)."""
         if self.precomputed:
-            return np.ascontiguousarray(self._store[: self.n, columns])
+            return np.ascontiguousarray(self._store[columns, : self.n])
         norms, data = self._norms, self.data
         others, other_norms = data[columns], None if norms is None else norms[columns]
         if self.kernel.function is not None or sp.issparse(data):
-            return self.kernel.block(data, others, norms, other_norms)
-        out = np.empty((self.n, len(columns)))
+            return self.kernel.block(others, data, other_norms, norms)
+        out = np.empty((len(columns), self.n))
 
         def part(rows: slice) -> None:
             own_norms = None if norms is None else norms[rows]
-            out[rows] = self.kernel.block(data[rows], others, own_norms, other_norms)
+            out[:, rows] = self.kernel.block(others, data[rows], other_norms, own_norms)
 
         in_slices(part, self.n, data.size)
         return out
@@ -135,8 +135,8 @@ class Samples:
         owners = self.gram.owner[occupied]
         if k <= EAGER_BATCH:
             columns = self._full_columns(positions)
-            self.gram.append(k, occupied, np.ascontiguousarray(columns[owners].T))
-            self._check_diagonal(positions, np.ascontiguousarray(columns[positions].diagonal()))
+            self.gram.append(k, occupied, np.ascontiguousarray(columns[:, owners]))
+            self._check_diagonal(positions, columns[np.arange(k), positions])
             self.gram.claim(positions, columns)
         else:
             self.gram.append(k, occupied, np.zeros((k, len(occupied))))
