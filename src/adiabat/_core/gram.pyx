@@ -160,7 +160,7 @@ cdef class Gram:
         A spare column costs memory and saves a kernel evaluation when its sample comes back,
         as those near the margin do.
         """
-        occupied = np.flatnonzero(self.owner >= 0)
+        occupied = (self.owner >= 0).nonzero()[0]
         kept = keep[self.owner[occupied]]
         self._clock += 1
         self.stamp[occupied[kept]] = self._clock
@@ -175,11 +175,13 @@ cdef class Gram:
         A product reads whole panels, so columns in use should share as few as they can.
         """
         used = np.zeros(self.n_slots, dtype=bool)
-        occupied = np.flatnonzero(self.owner >= 0)
+        occupied = (self.owner >= 0).nonzero()[0]
         used[occupied] = keep[self.owner[occupied]]
         cdef Py_ssize_t front = int(used.sum())
-        behind = front + np.flatnonzero(used[front:])
-        ahead = np.flatnonzero(~used[:front])
+        behind = front + used[front:].nonzero()[0]
+        if len(behind) == 0:
+            return
+        ahead = (~used[:front]).nonzero()[0]
         for a, b in zip(ahead[:most], behind[:most]):
             self._exchange(a, b)
 
@@ -216,12 +218,16 @@ cdef class Gram:
 
     def remove(self, samples):
         """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays."""
-        samples = np.unique(np.asarray(samples, dtype=np.int64))
+        if len(samples) == 0:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        gone = np.zeros(self.n, dtype=bool)
+        gone[samples] = True
+        samples = gone.nonzero()[0]
         slots = self.slot_of[samples]
         self._vacate(slots[slots >= 0])
         cdef Py_ssize_t left = self.n - len(samples)
         hole = samples[samples < left]
-        tail = np.setdiff1d(np.arange(left, self.n), samples)
+        tail = left + (~gone[left:]).nonzero()[0]
         for panel in self.panels:
             panel[hole] = panel[tail]
             panel[left: self.n] = 0.0

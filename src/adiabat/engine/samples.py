@@ -221,7 +221,9 @@ class Samples:
     def remove(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """Remove samples; returns (from, to): where samples from the end moved."""
         tail, hole = self.gram.remove(positions)
-        left = self.n - len(np.unique(positions))
+        left = self.gram.n
+        if left == self.n:
+            return tail, hole
         if sp.issparse(self._store):
             order = np.arange(left)
             order[hole] = tail

@@ -25,7 +25,7 @@ from threadpoolctl import ThreadpoolController
 from adiabat.engine.interrupts import deferred_interrupts
 
 # Rows are shared out only if each thread gets at least this many entries of the matrices read.
-LEAST_ENTRIES = 250_000
+LEAST_ENTRIES = 1_000_000
 
 _lock = threading.Lock()
 _inside = 0

@@ -48,6 +48,7 @@ class KernelMachine(BaseEstimator):
 
     _model: Model
     _held_parameters: dict[str, Any]
+    _checked_parameters: tuple[Any, ...]
     last_update_: UpdateReport
     gamma_: float
     n_features_in_: int
@@ -261,6 +262,7 @@ class KernelMachine(BaseEstimator):
         )
         names = ledger.validate_new(ids, X, len(labels))
         self._held_parameters = {name: getattr(self, name) for name in _HELD}
+        self._checked_parameters = (self.tol, self.solver)
         self._model = Model(kernel, self.tol, self._first_formulation(), ledger.copy())
         self.gamma_ = kernel.gamma
         formulation, target = self._encode(labels, weights)
@@ -272,7 +274,6 @@ class KernelMachine(BaseEstimator):
     ) -> tuple[Change, CSVC]:
         """A checked batch of new samples, with those that leave."""
         model = self._model
-        self._validate_params()
         self._require_unchanged()
         if n_rows(X) == 0:
             self._check_empty(X, y)
@@ -299,7 +300,6 @@ class KernelMachine(BaseEstimator):
     ) -> tuple[Change, CSVC]:
         """A checked correction of samples."""
         model = self._model
-        self._validate_params()
         self._require_unchanged()
         k = len(places)
         formulation, target = model.formulation, model.target[places]
@@ -345,7 +345,11 @@ class KernelMachine(BaseEstimator):
             )
 
     def _require_unchanged(self) -> None:
-        """What shaped the optimum so far must shape it further."""
+        """What shaped the optimum so far must shape it further; the rest must be valid."""
+        others = (self.tol, self.solver)
+        if others != self._checked_parameters:
+            self._validate_params()
+            self._checked_parameters = others
         for name, before in self._held_parameters.items():
             now = getattr(self, name)
             if not same_parameter(before, now):

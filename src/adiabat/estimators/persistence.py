@@ -183,6 +183,7 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
         **_unplain_all(manifest["parameters"]),
         "_held_parameters": _unplain_all(manifest["held"]),
         "_model": packed,
+        "_checked_parameters": (),
         "classes_": arrays["classes"],
         "gamma_": float(manifest["gamma"]),
         "n_features_in_": int(manifest["n_features_in"]),
