@@ -21,6 +21,7 @@ from adiabat._core.blas cimport dot, gemv
 
 cdef enum:
     WIDTH = 128
+    BLOCK = 32    # rows filled together: more would compete for the same cache sets
     FEW = 12      # coefficients in a panel up to which its columns are read one by one
 
 NO_SLOT = -1
@@ -142,7 +143,7 @@ cdef class Gram:
                 into[j] = self._data[taken[j] // WIDTH] + taken[j] % WIDTH
             start = 0
             while start < n:
-                stop = start + WIDTH if start + WIDTH < n else n
+                stop = start + BLOCK if start + BLOCK < n else n
                 for j in range(k):
                     for i in range(start, stop):
                         into[j][i * WIDTH] = columns[j, i]

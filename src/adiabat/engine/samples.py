@@ -88,7 +88,7 @@ class Samples:
             own_norms = None if norms is None else norms[rows]
             out[:, rows] = self.kernel.block(others, data[rows], other_norms, own_norms)
 
-        in_slices(part, self.n, data.size)
+        in_slices(part, self.n, data.size * (1 + len(columns) // 8))
         return out
 
     def slots(self, positions: IntArray) -> IntArray:

@@ -46,8 +46,8 @@ TURNS = 60
 SHORT_BATCH, SHORT_MARGIN = 16, 4
 # Turns spent to get from the tolerance down to rounding.
 REFINEMENTS = 3
-# Columns kept for samples without weight, as a part of those with weight.
-SPARE_PART, SPARE_LEAST = 2, 64
+# Columns kept for samples without weight, as a part of those with weight; those computed ahead.
+SPARE_PART, SPARE_LEAST, MOST_SPARE = 2, 64, 512
 # Columns moved to the front after an update, at most; after a fit, all of them.
 TIDYING = 16
 
@@ -184,6 +184,8 @@ class Solver:
                         machine = self.machines[key] = Machine(self.samples)
                     machine.begin(change)
                 self._solve(changes, method, trace, outcome)
+                if self._is_large(changes):
+                    self._prepare_for_updates()
             with deferred_interrupts():
                 certain = True
                 commit(new, self._commit(changes, removed, retired), outcome)
@@ -311,14 +313,36 @@ class Solver:
         where[tail] = hole
         for machine in self.machines.values():
             machine.at = where[machine.at]
+        weighty = self._weighty()
+        self.samples.gram.release(weighty, _spare(weighty))
+        exchanges = self.samples.n if self._is_large(changes) else TIDYING
+        self.samples.gram.gather_front(weighty, exchanges)
+        return where
+
+    def _is_large(self, changes: Mapping[Key, RowChange]) -> bool:
+        """Whether so much changed that it is a new model rather than an update."""
+        return sum(change.size for change in changes.values()) > self.samples.n // 2
+
+    def _prepare_for_updates(self) -> None:
+        """Columns for the samples nearest to the margin, which updates will ask for first."""
+        if self.samples.kernel.function is not None:
+            return  # a user's function may be slow: not called before it must be
+        weighty, nearness = self._weighty(), np.full(self.samples.n, np.inf)
+        for machine in self.machines.values():
+            np.minimum.at(nearness, machine.at, np.abs(machine.r))
+        owners = self.samples.gram.owner
+        owners = owners[owners >= 0]
+        nearness[owners] = nearness[weighty] = np.inf
+        wanted = min(_spare(weighty), MOST_SPARE) - (len(owners) - int(weighty[owners].sum()))
+        near = np.argsort(nearness, kind="stable")[: max(0, wanted)]
+        self.samples.slots(near[np.isfinite(nearness[near])])
+
+    def _weighty(self) -> BoolArray:
+        """Which samples carry weight in some machine."""
         weighty = np.zeros(self.samples.n, dtype=bool)
         for machine in self.machines.values():
             weighty[machine.at[machine.u != 0.0]] = True
-        spare = max(SPARE_LEAST, int(weighty.sum()) // SPARE_PART)
-        self.samples.gram.release(weighty, spare)
-        many = sum(change.size for change in changes.values()) > self.samples.n // 2
-        self.samples.gram.gather_front(weighty, self.samples.n if many else TIDYING)
-        return where
+        return weighty
 
     def _restore(self, saved: Mapping[Key, Snapshot | None], n_before: int) -> None:
         for key, snapshot in saved.items():
@@ -328,3 +352,7 @@ class Solver:
             if snapshot is not None:
                 self.machines[key].restore(snapshot)
         self.samples.truncate(n_before)
+
+
+def _spare(weighty: BoolArray) -> int:
+    return max(SPARE_LEAST, int(weighty.sum()) // SPARE_PART)
