@@ -20,6 +20,7 @@ from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.engine.solver import Outcome
 from adiabat.errors import ModelFileError
+from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Change, Model
 from adiabat.estimators.persistence import load_state, pack, save_state, unpack
@@ -87,7 +88,7 @@ class KernelMachine(BaseEstimator):
         self._require_started("forget")
         self._require_unchanged()
         removed = self._model.ledger.locate(ids, missing=missing)
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             self._apply(Change(ids=[], removed=removed), started, n_removed=len(removed))
         return self
 
@@ -108,7 +109,7 @@ class KernelMachine(BaseEstimator):
         started = time.perf_counter()
         self._require_started("revise")
         places = self._model.ledger.locate(ids)
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             change, formulation = self._revision(places, X, y, sample_weight)
             self._apply(change, started, formulation, n_revised=len(places))
         return self
@@ -141,7 +142,7 @@ class KernelMachine(BaseEstimator):
         started = time.perf_counter()
         if (X is None) != (y is None):
             raise ValueError("update needs X and y together: pass both, or neither")
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             if not self.__sklearn_is_fitted__():
                 if not isinstance(remove, (tuple, list)) or len(remove):
                     self._require_started("remove")
@@ -426,28 +427,3 @@ class KernelMachine(BaseEstimator):
                 "against the samples of ids_, in that order"
             )
         return model.decide(X)
-
-
-class _all_or_nothing:
-    """Give an estimator its attributes back if the block fails before its model has changed.
-
-    An interrupt may also arrive just after the change was carried out; it then stays.
-    """
-
-    def __init__(self, estimator: KernelMachine) -> None:
-        self._estimator = estimator
-
-    def __enter__(self) -> None:
-        self._before = dict(self._estimator.__dict__)
-        self._state = self._model_state()
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        model, version = self._model_state()
-        changed = version != (self._state[1] if model is self._state[0] else 0)
-        if kind is not None and not changed:
-            self._estimator.__dict__.clear()
-            self._estimator.__dict__.update(self._before)
-
-    def _model_state(self) -> tuple[Any, int]:
-        model = self._estimator.__dict__.get("_model")
-        return model, 0 if model is None else model.version

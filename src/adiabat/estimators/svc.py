@@ -17,7 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators import votes
-from adiabat.estimators.kernel_machine import KernelMachine, _all_or_nothing
+from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.scikit_learn import plain_svc
 from adiabat.formulations.c_svc import CSVC
@@ -150,7 +151,7 @@ default="rbf"
         self
         """
         started = time.perf_counter()
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             self._start(X, y, sample_weight, ids, Ledger(), started)
         return self
 
