@@ -236,13 +236,12 @@ class Exchange:
     def _exchange(self, rows: IntArray) -> bool:
         """Move violators among rows to a bound or into MARGIN; False if there are none."""
         machine = self.machine
-        violation = self._violation(rows)
-        found = np.flatnonzero(violation > self.accuracy)
-        if len(found) == 0:
+        rows, violation = self._violators(rows)
+        if len(rows) == 0:
             return False
         margin = machine.margin.copy()
         width = 1 if self.single_file else min(self._width, max(FEWEST, len(margin) // 2))
-        rows = most_of(rows[found], violation[found], width)
+        rows = most_of(rows, violation, width)
         at = machine.at[rows]
         cross = machine.samples.between(at, machine.at[margin])
         own = machine.samples.among(at)
@@ -273,12 +272,15 @@ class Exchange:
         self._residual[rows[inside]] = machine.r[rows[inside]] + own[inside] @ shift
         return True
 
-    def _violation(self, rows: IntArray) -> FloatArray:
+    def _violators(self, rows: IntArray) -> tuple[IntArray, FloatArray]:
+        """Those among rows that violate, and by how much."""
         machine = self.machine
         r, u = machine.r[rows], machine.u[rows]
-        return np.maximum(
+        violation = np.maximum(
             np.where(u > machine.lo[rows], r, 0.0), np.where(u < machine.hi[rows], -r, 0.0)
         )
+        found = np.flatnonzero(violation > self.accuracy)
+        return rows[found], violation[found]
 
     def _step_aside(
         self, row: int, margin: IntArray, cross: FloatArray, pivot: float, curvature: float
@@ -368,12 +370,11 @@ class Exchange:
         For data of low rank, where the margin is small and most rows end at a bound.
         """
         machine = self.machine
-        violation = self._violation(rows)
-        found = np.flatnonzero(violation > self.accuracy)
-        if len(found) == 0:
+        rows, violation = self._violators(rows)
+        if len(rows) == 0:
             return False
         margin = machine.margin.copy()
-        rows = most_of(rows[found], violation[found], MOST)
+        rows = most_of(rows, violation, MOST)
         gradient = np.concatenate([self._residual[margin], machine.r[rows]])
         machine.refactor(margin[:0])
         self._pair_up(np.concatenate([margin, rows]), gradient, float(violation.max()))
