@@ -39,7 +39,7 @@ NEGATIVE = 1e-7
 # Violators taken into one round, at least and at most; in between, half the margin.
 FEWEST, MOST = 128, 1024
 SWEEPS = 60
-# Pair moves for each row of a group, and groups formed in trouble before single file.
+# Pair moves for each row of a group, and rounds in trouble before single file.
 PAIRS = 20
 REGROUPS = 30
 # Steps in single file for each row, at most.
@@ -82,13 +82,14 @@ class Exchange:
         self._residual[margin] = machine.r[margin] + self._pending[margin]
         self._pending[:] = 0.0
         feasible = False
-        regroups = 0
+        trouble = 0
         self.single_file = False
         self._noise = self.accuracy = machine.accuracy(self.tolerance)
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
             troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
-            if troubled and regroups >= REGROUPS:
+            trouble += troubled
+            if trouble > REGROUPS:
                 self.single_file = self.fell_back = True
             anchored, gain = True, 0.0
             if turn or not self._at_rest():
@@ -107,7 +108,6 @@ class Exchange:
             if anchored:
                 feasible = True
                 if troubled and not self.single_file:
-                    regroups += 1
                     step = self._regroup
                 else:
                     step = self._exchange

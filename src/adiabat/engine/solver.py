@@ -177,13 +177,19 @@ class Solver:
             with blas_held():
                 new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
                 changes = plan(new)
-                for key, change in changes.items():
+                for key in changes:
                     machine = self.machines.get(key)
                     saved[key] = None if machine is None else machine.snapshot()
-                    if machine is None:
-                        machine = self.machines[key] = Machine(self.samples)
-                    machine.begin(change)
-                self._solve(changes, method, trace, outcome)
+                try:
+                    self._begin(changes)
+                    self._solve(changes, method, trace, outcome)
+                except NotOptimalError:
+                    if method == "path":
+                        raise
+                    self._restore_machines(saved)
+                    self._begin(changes)
+                    self._solve(changes, "path", trace, outcome)
+                    outcome.fallbacks += 1
                 if self._is_large(changes):
                     self._prepare_for_updates()
             with deferred_interrupts():
@@ -195,6 +201,12 @@ class Solver:
                     self._restore(saved, n_before)
             raise
         return outcome
+
+    def _begin(self, changes: Mapping[Key, RowChange]) -> None:
+        for key, change in changes.items():
+            if key not in self.machines:
+                self.machines[key] = Machine(self.samples)
+            self.machines[key].begin(change)
 
     # -- the solve -------------------------------------------------------------------------------
 
@@ -345,13 +357,15 @@ class Solver:
         return weighty
 
     def _restore(self, saved: Mapping[Key, Snapshot | None], n_before: int) -> None:
+        self._restore_machines(saved)
+        self.samples.truncate(n_before)
+
+    def _restore_machines(self, saved: Mapping[Key, Snapshot | None]) -> None:
         for key, snapshot in saved.items():
             if snapshot is None:
                 self.machines.pop(key, None)
-        for key, snapshot in saved.items():
-            if snapshot is not None:
+            else:
                 self.machines[key].restore(snapshot)
-        self.samples.truncate(n_before)
 
 
 def _spare(weighty: BoolArray) -> int:

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What happens when rounds in blocks lead nowhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from adiabat import SVC, NotOptimalError
+from adiabat.engine.exchange import Exchange, Stuck
+from adiabat.engine.path import Path
+
+from laws.soak import soak
+from laws.streams import with_third_class
+from oracles.problems import FAMILIES
+
+X, y = make_classification(80, 4, random_state=0)
+
+
+def test_rounds_without_a_margin_end_in_single_file() -> None:
+    """Balance, pairs, a face that drops every row, balance: this stream once did not end."""
+    problem = with_third_class(FAMILIES["large_offset"](np.random.default_rng(300)))
+    assert soak("large_offset", problem, "exchange", 300, 20, 5).faults == []
+
+
+def test_the_path_finishes_what_exchange_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exchange that gives up at once is followed by the path, from the state before."""
+    model = SVC(C=3.0, gamma=0.3).fit(X[:60], y[:60])
+    expected = SVC(C=3.0, gamma=0.3).fit(X[2:], y[2:]).decision_function(X)
+    settle, calls = Exchange.settle, []
+
+    def stuck_once(self: Exchange, watched: np.ndarray) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise Stuck
+        settle(self, watched)
+
+    monkeypatch.setattr(Exchange, "settle", stuck_once)
+    report = model.update(X[60:], y[60:], remove=[0, 1])
+    assert report.fallbacks >= 1
+    assert report.breakpoints > 0
+    assert report.certificate.ok
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
+
+
+def test_if_nothing_helps_it_is_said_and_nothing_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No optimum within the bound on work: `NotOptimalError`, and the model as it was."""
+    model = SVC(C=3.0, gamma=0.3).fit(X[:60], y[:60])
+    before = model.decision_function(X)
+
+    def give_up(self: Exchange, watched: np.ndarray) -> None:
+        raise Stuck
+
+    monkeypatch.setattr(Exchange, "settle", give_up)
+    monkeypatch.setattr(Path, "follow", lambda self: None)
+    with pytest.raises(NotOptimalError, match="as it was"):
+        model.update(X[60:], y[60:], remove=[0, 1])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert model.forget([0]).last_update_.certificate.ok
