@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from adiabat._core.box import coordinate_descent, pairwise_descent
 from adiabat.engine.machine import AT_BOUND, Machine
+from adiabat.engine.threads import in_slices
 from adiabat.errors import IndefiniteKernelError
 
 FloatArray = npt.NDArray[np.float64]
@@ -221,8 +222,12 @@ class Exchange:
         margin = machine.margin
         if len(moved) or self._delta_b != 0.0:
             change = np.empty(len(rows))
-            machine.samples.gram.multiply(
-                machine.coefficients(self._delta), change, machine.at[rows]
+            coefficients, at = machine.coefficients(self._delta), machine.at[rows]
+            gram = machine.samples.gram
+            in_slices(
+                lambda part: gram.multiply(coefficients, change[part], at[part]),
+                len(rows),
+                len(rows) * int(np.count_nonzero(coefficients)),
             )
             machine.r[rows] += change + self._delta_b
         machine.r[margin] = self._residual[margin]

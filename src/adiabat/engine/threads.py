@@ -4,9 +4,9 @@
 BLAS's own threads serve an update badly. NumPy and SciPy, as wheels, each bring a pool of them, and
 those of the one keep spinning for a while after a product when those of the other want the cores;
 and a product of a millisecond waits for its slowest thread, which on a busy machine is a long time.
-Updates were seen to take ten times as long. So BLAS is held at one thread meanwhile, and the two
-products that are large (kernel values against all samples, the judge's residuals) are cut into
-slices of rows, one for each thread, by `in_slices`.
+Updates were seen to take ten times as long. So BLAS is held at one thread meanwhile, and the
+products that are large (kernel values, residuals of watched rows, the judge's) are cut into slices
+of rows, one for each thread, by `in_slices`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from threadpoolctl import ThreadpoolController
 from adiabat.engine.interrupts import deferred_interrupts
 
 # Rows are shared out only if each thread gets at least this many entries of the matrices read.
-LEAST_ENTRIES = 1_000_000
+LEAST_ENTRIES = 400_000
 
 _lock = threading.Lock()
 _inside = 0
