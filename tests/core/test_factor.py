@@ -295,29 +295,13 @@ def test_relabel_follows_a_renumbering() -> None:
     assert factor.rows.tolist() == [35, 30, 37]
 
 
-def test_a_copy_is_independent() -> None:
-    K = KERNELS["regular"]
-    factor = rebuilt(K, np.arange(10), shift_of(K))
-    factor.drop(3)
-    rows = factor.rows.tolist()
-    twin = factor.copy()
-    assert (twin.shift, twin.dependent, twin.changes) == (factor.shift, DEPENDENT, 1)
-    factor.drop(0)
-    grow(factor, K, [20, 21])
-    assert_is_factor_of(twin, K, rows)
-    grow(twin, K, [30])
-    assert_is_factor_of(twin, K, [*rows, 30])
-    assert_is_factor_of(factor, K, factor.rows.tolist())
-
-
 def test_an_empty_factor() -> None:
     factor = Factor(1.0, DEPENDENT)
     assert factor.size == 0 and factor.lower().shape == (0, 0) and len(factor.rows) == 0
     assert len(factor.rebuild(np.empty((0, 0)), np.empty(0, dtype=np.int64))) == 0
-    assert factor.copy().size == 0
     K = KERNELS["regular"]
     factor = rebuilt(K, np.arange(10), shift_of(K))
-    factor.clear()
+    factor.rebuild(np.empty((0, 0)), np.empty(0, dtype=np.int64))
     assert factor.size == 0 and factor.changes == 0
     grow(factor, K, [3, 1, 2])
     assert_is_factor_of(factor, K, factor.rows.tolist())

@@ -5,10 +5,9 @@ Each function is one line of NumPy, written in the comment under its signature; 
 is overwritten comes last, or is said to be. Sizes are Py_ssize_t and become the integer type of
 SciPy's BLAS here and nowhere else.
 
-Storage. `gemv`, `gemv_t` and `ger` take A row by row (C order: entry i, j is A[i * lda + j]), as
-rows of a kernel matrix are held. Everything with a triangular factor, and `gemm`, `syrk`, takes
-its matrices column by column (Fortran order: entry i, j is A[i + j * lda]). A symmetric matrix is
-either; `symv` and `potrf` read the lower triangle of the column order, i <= j of the row order.
+Storage. `gemv` takes A row by row (C order: entry i, j is A[i * lda + j]), as rows of a kernel matrix
+are held. Everything with a triangular factor, and `gemm`, takes its matrices column by column
+(Fortran order: entry i, j is A[i + j * lda]).
 
 Invariant: an empty dimension means what NumPy says it means (an empty product is 0, an empty
 system has nothing to solve). BLAS itself returns early there and would leave y unscaled.
@@ -17,10 +16,8 @@ Cimport by name, `from adiabat._core.blas cimport dot`: in that form alone does 
 an edit of this file.
 """
 
-from scipy.linalg.cython_blas cimport (
-    daxpy, dcopy, ddot, dgemm, dgemv, dger, dnrm2, drot, drotg, dscal, dsymv, dsyrk, dtrsm, dtrsv,
-)
-from scipy.linalg.cython_lapack cimport dpotrf, dpotrs
+from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dgemv, drot, drotg, dtrsm, dtrsv
+from scipy.linalg.cython_lapack cimport dpotrf
 
 include "_blas_int.pxi"
 
@@ -38,49 +35,10 @@ cdef inline double dot(Py_ssize_t n, const double* x, const double* y) noexcept 
     return ddot(&size, <double*> x, &one, <double*> y, &one)
 
 
-cdef inline double dot_strided(Py_ssize_t n, const double* x, Py_ssize_t incx,
-                               const double* y, Py_ssize_t incy) noexcept nogil:
-    # x[::incx] @ y[::incy], n terms
-    cdef blas_int size = <blas_int> n, step_x = <blas_int> incx, step_y = <blas_int> incy
-    return ddot(&size, <double*> x, &step_x, <double*> y, &step_y)
-
-
 cdef inline void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:
     # y += a * x
     cdef blas_int size = <blas_int> n, one = 1
     daxpy(&size, &a, <double*> x, &one, y, &one)
-
-
-cdef inline void axpy_strided(Py_ssize_t n, double a, const double* x, Py_ssize_t incx,
-                              double* y, Py_ssize_t incy) noexcept nogil:
-    # y[::incy] += a * x[::incx], n terms
-    cdef blas_int size = <blas_int> n, step_x = <blas_int> incx, step_y = <blas_int> incy
-    daxpy(&size, &a, <double*> x, &step_x, y, &step_y)
-
-
-cdef inline void scal(Py_ssize_t n, double a, double* x) noexcept nogil:
-    # x *= a
-    cdef blas_int size = <blas_int> n, one = 1
-    dscal(&size, &a, x, &one)
-
-
-cdef inline void copy(Py_ssize_t n, const double* x, double* y) noexcept nogil:
-    # y[:] = x
-    cdef blas_int size = <blas_int> n, one = 1
-    dcopy(&size, <double*> x, &one, y, &one)
-
-
-cdef inline void copy_strided(Py_ssize_t n, const double* x, Py_ssize_t incx,
-                              double* y, Py_ssize_t incy) noexcept nogil:
-    # y[::incy] = x[::incx], n terms
-    cdef blas_int size = <blas_int> n, step_x = <blas_int> incx, step_y = <blas_int> incy
-    dcopy(&size, <double*> x, &step_x, y, &step_y)
-
-
-cdef inline double nrm2(Py_ssize_t n, const double* x) noexcept nogil:
-    # np.sqrt(x @ x), without overflow on the way
-    cdef blas_int size = <blas_int> n, one = 1
-    return dnrm2(&size, <double*> x, &one)
 
 
 # ---- plane rotations ----------------------------------------------------------------------------
@@ -94,13 +52,6 @@ cdef inline void rot(Py_ssize_t n, double* x, double* y, double c, double s) noe
     # x[:], y[:] = c * x + s * y, c * y - s * x
     cdef blas_int size = <blas_int> n, one = 1
     drot(&size, x, &one, y, &one, &c, &s)
-
-
-cdef inline void rot_strided(Py_ssize_t n, double* x, Py_ssize_t incx, double* y, Py_ssize_t incy,
-                             double c, double s) noexcept nogil:
-    # the same of x[::incx] and y[::incy], n terms
-    cdef blas_int size = <blas_int> n, step_x = <blas_int> incx, step_y = <blas_int> incy
-    drot(&size, x, &step_x, y, &step_y, &c, &s)
 
 
 # ---- a row-major matrix and a vector ------------------------------------------------------------
@@ -121,32 +72,6 @@ cdef inline void gemv(Py_ssize_t m, Py_ssize_t k, double alpha, const double* A,
         scale_or_clear(m, beta, y)
         return
     dgemv(&trans, &columns, &rows, &alpha, <double*> A, &ld, <double*> x, &one, &beta, y, &one)
-
-
-cdef inline void gemv_t(Py_ssize_t m, Py_ssize_t k, double alpha, const double* A, Py_ssize_t lda,
-                        const double* x, double beta, double* y) noexcept nogil:
-    # y = alpha * A.T @ x + beta * y    A (m, k) by rows, x (m), y (k)
-    cdef blas_int rows = <blas_int> m, columns = <blas_int> k, ld = leading(lda), one = 1
-    cdef char trans = b'N'
-    if m == 0:
-        scale_or_clear(k, beta, y)
-        return
-    dgemv(&trans, &columns, &rows, &alpha, <double*> A, &ld, <double*> x, &one, &beta, y, &one)
-
-
-cdef inline void ger(Py_ssize_t m, Py_ssize_t k, double alpha, const double* x, const double* y,
-                     double* A, Py_ssize_t lda) noexcept nogil:
-    # A += alpha * np.outer(x, y)       A (m, k) by rows, x (m), y (k)
-    cdef blas_int rows = <blas_int> m, columns = <blas_int> k, ld = leading(lda), one = 1
-    dger(&columns, &rows, &alpha, <double*> y, &one, <double*> x, &one, A, &ld)
-
-
-cdef inline void symv(Py_ssize_t n, double alpha, const double* A, Py_ssize_t lda,
-                      const double* x, double beta, double* y) noexcept nogil:
-    # y = alpha * A @ x + beta * y      A symmetric, lower triangle by columns
-    cdef blas_int size = <blas_int> n, ld = leading(lda), one = 1
-    cdef char uplo = b'L'
-    dsymv(&uplo, &size, &alpha, <double*> A, &ld, <double*> x, &one, &beta, y, &one)
 
 
 # ---- a lower-triangular factor L (n, n), column-major -------------------------------------------
@@ -177,31 +102,12 @@ cdef inline void trsm_lower(Py_ssize_t n, Py_ssize_t nrhs, const double* L, Py_s
     dtrsm(&side, &uplo, &trans, &diag, &rows, &columns, &alpha, <double*> L, &ld_l, B, &ld_b)
 
 
-cdef inline void trsm_lower_t(Py_ssize_t n, Py_ssize_t nrhs, const double* L, Py_ssize_t ldl,
-                              double* B, Py_ssize_t ldb) noexcept nogil:
-    # B = solve(L.T, B)                 B (n, nrhs) by columns
-    cdef blas_int rows = <blas_int> n, columns = <blas_int> nrhs
-    cdef blas_int ld_l = leading(ldl), ld_b = leading(ldb)
-    cdef char side = b'L', uplo = b'L', trans = b'T', diag = b'N'
-    cdef double alpha = 1.0
-    dtrsm(&side, &uplo, &trans, &diag, &rows, &columns, &alpha, <double*> L, &ld_l, B, &ld_b)
-
-
 cdef inline Py_ssize_t potrf(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil:
     # tril(A) = cholesky(A)             0, or the 1-based order of the minor that is not positive
     cdef blas_int size = <blas_int> n, ld = leading(lda), info = 0
     cdef char uplo = b'L'
     dpotrf(&uplo, &size, A, &ld, &info)
     return <Py_ssize_t> info
-
-
-cdef inline void potrs(Py_ssize_t n, Py_ssize_t nrhs, const double* L, Py_ssize_t ldl,
-                       double* B, Py_ssize_t ldb) noexcept nogil:
-    # B = solve(L @ L.T, B)             B (n, nrhs) by columns
-    cdef blas_int rows = <blas_int> n, columns = <blas_int> nrhs, info = 0
-    cdef blas_int ld_l = leading(ldl), ld_b = leading(ldb)
-    cdef char uplo = b'L'
-    dpotrs(&uplo, &rows, &columns, <double*> L, &ld_l, B, &ld_b, &info)
 
 
 # ---- column-major products ----------------------------------------------------------------------
@@ -217,21 +123,3 @@ cdef inline void gemm(bint trans_a, bint trans_b, Py_ssize_t m, Py_ssize_t n, Py
     cdef char op_b = b'T' if trans_b else b'N'
     dgemm(&op_a, &op_b, &rows, &columns, &inner, &alpha, <double*> A, &ld_a, <double*> B, &ld_b,
           &beta, C, &ld_c)
-
-
-cdef inline void syrk(Py_ssize_t n, Py_ssize_t k, double alpha, const double* A, Py_ssize_t lda,
-                      double beta, double* C, Py_ssize_t ldc) noexcept nogil:
-    # tril(C) = tril(alpha * A @ A.T + beta * C)        A (n, k), C (n, n)
-    cdef blas_int rows = <blas_int> n, inner = <blas_int> k
-    cdef blas_int ld_a = leading(lda), ld_c = leading(ldc)
-    cdef char uplo = b'L', trans = b'N'
-    dsyrk(&uplo, &trans, &rows, &inner, &alpha, <double*> A, &ld_a, &beta, C, &ld_c)
-
-
-cdef inline void syrk_t(Py_ssize_t n, Py_ssize_t k, double alpha, const double* A, Py_ssize_t lda,
-                        double beta, double* C, Py_ssize_t ldc) noexcept nogil:
-    # tril(C) = tril(alpha * A.T @ A + beta * C)        A (k, n), C (n, n)
-    cdef blas_int rows = <blas_int> n, inner = <blas_int> k
-    cdef blas_int ld_a = leading(lda), ld_c = leading(ldc)
-    cdef char uplo = b'L', trans = b'T'
-    dsyrk(&uplo, &trans, &rows, &inner, &alpha, <double*> A, &ld_a, &beta, C, &ld_c)

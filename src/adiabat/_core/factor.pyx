@@ -75,22 +75,6 @@ cdef class Factor:
         """Follow a renumbering of the rows."""
         self._rows[: self.size] = new_index[self._rows[: self.size]]
 
-    def clear(self):
-        """Empty the factor."""
-        self.size = 0
-        self.changes = 0
-
-    def copy(self):
-        """An independent copy, with as little room as its rows need."""
-        cdef Factor other = Factor(self.shift, self.dependent)
-        other._reserve(self.size)
-        other._lower[: self.size, : self.size] = self._lower[: self.size, : self.size]
-        other._rows[: self.size] = self._rows[: self.size]
-        other._z[: self.size] = self._z[: self.size]
-        other._resize(self.size)
-        other.changes = self.changes
-        return other
-
     def _reserve(self, Py_ssize_t size):
         cdef double[:, ::1] lower
         cdef double[::1] z
