@@ -5,8 +5,8 @@ Each function is one line of NumPy, written in the comment under its signature; 
 is overwritten comes last, or is said to be. Sizes are Py_ssize_t and become the integer type of
 SciPy's BLAS here and nowhere else.
 
-Storage. `gemv` takes A row by row (C order: entry i, j is A[i * lda + j]), as rows of a kernel matrix
-are held. Everything with a triangular factor, and `gemm`, takes its matrices column by column
+Storage. `gemv` takes A row by row (C order: entry i, j is A[i * lda + j]), as rows of a kernel
+matrix are held. Everything with a triangular factor, and `gemm`, takes its matrices column by column
 (Fortran order: entry i, j is A[i + j * lda]).
 
 Invariant: an empty dimension means what NumPy says it means (an empty product is 0, an empty
