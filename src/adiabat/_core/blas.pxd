@@ -6,8 +6,8 @@ is overwritten comes last, or is said to be. Sizes are Py_ssize_t and become the
 SciPy's BLAS here and nowhere else.
 
 Storage. `gemv` takes A row by row (C order: entry i, j is A[i * lda + j]), as rows of a kernel
-matrix are held. Everything with a triangular factor, and `gemm`, takes its matrices column by column
-(Fortran order: entry i, j is A[i + j * lda]).
+matrix are held. Everything with a triangular factor, and `gemm`, takes its matrices column by
+column (Fortran order: entry i, j is A[i + j * lda]).
 
 Invariant: an empty dimension means what NumPy says it means (an empty product is 0, an empty
 system has nothing to solve). BLAS itself returns early there and would leave y unscaled.
