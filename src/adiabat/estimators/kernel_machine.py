@@ -243,10 +243,7 @@ class KernelMachine(BaseEstimator):
     ) -> None:
         """A new model from a first batch."""
         self._validate_params()
-        X_new, labels = validate_data(
-            self, X, y, accept_sparse=False if self.kernel == "precomputed" else "csr",
-            dtype=np.float64, order="C", accept_large_sparse=True,
-        )  # fmt: skip
+        X_new, labels = self._check_rows(X, y, reset=True)
         if self.kernel == "precomputed":
             require_square(X_new)
         labels = self._check_targets(labels)
@@ -285,10 +282,7 @@ class KernelMachine(BaseEstimator):
             if len(labels) != X_new.shape[0]:
                 raise ValueError(f"y has {len(labels)} labels, X has {X_new.shape[0]} rows")
         else:
-            X_new, labels = validate_data(
-                self, X, y, accept_sparse="csr", dtype=np.float64, order="C",
-                accept_large_sparse=True, reset=False,
-            )  # fmt: skip
+            X_new, labels = self._check_rows(X, y)
             labels = self._check_targets(labels)
         weights = check_weights(sample_weight, X_new)
         names = model.ledger.validate_new(ids, X, len(labels), leaving=removed)
@@ -327,13 +321,25 @@ class KernelMachine(BaseEstimator):
                 "X cannot be revised with kernel='precomputed'; forget the samples and learn "
                 "them again"
             )
-        X_new = validate_data(
-            self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False
-        )
+        X_new = self._check_rows(X)
         if X_new.shape[0] != k:
             raise ValueError(f"X has {X_new.shape[0]} rows, ids has {k}")
         change = Change(ids=[], X=as_csr(X_new), target=target, weight=weights, replaced=places)
         return change, formulation
+
+    def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
+        """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
+        try:
+            return validate_data(
+                self, X, y, accept_sparse=False if self.kernel == "precomputed" else "csr",
+                accept_large_sparse=True, dtype=np.float64, order="C", reset=reset,
+            )  # fmt: skip
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+            raise ValueError(
+                f"X has a value that is not a number ({error}); encode text columns as numbers"
+            ) from error
 
     def _check_empty(self, X: Any, y: Any) -> None:
         if n_rows(y):
@@ -414,11 +420,7 @@ class KernelMachine(BaseEstimator):
         check_is_fitted(self)
         model = self._model
         if self.kernel != "precomputed":
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=np.float64, order="C",
-                accept_large_sparse=True, reset=False,
-            )  # fmt: skip
-            return model.decide(as_csr(X))
+            return model.decide(as_csr(self._check_rows(X)))
         X = check_array(X, dtype=np.float64)
         if X.shape[1] != len(model):
             raise ValueError(
