@@ -229,7 +229,12 @@ def test_rows_outside_a_new_box_come_back_into_it() -> None:
     machine, everyone = rig.machine, np.arange(rig.machine.n)
     part = np.where(everyone % 5 == 0, 0.0, 0.3)
     machine.begin(
-        RowChange(rebound=everyone, rebound_lo=part * machine.lo, rebound_hi=part * machine.hi)
+        RowChange(
+            rebound=everyone,
+            rebound_t=machine.t,
+            rebound_lo=part * machine.lo,
+            rebound_hi=part * machine.hi,
+        )
     )
     assert machine.infeasibility() > 0.0
     Exchange(machine, 1e-9).settle(np.ones(machine.n, dtype=bool))

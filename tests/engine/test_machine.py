@@ -71,6 +71,7 @@ def test_leaving_rows_get_an_empty_box_and_others_a_new_one() -> None:
     change = RowChange(
         remove=np.array([1, 4]),
         rebound=np.array([0, 3]),
+        rebound_t=np.array([1.0, -2.0]),
         rebound_lo=np.array([0.0, -5.0]),
         rebound_hi=np.array([5.0, 0.0]),
         d=0.5,
@@ -80,6 +81,8 @@ def test_leaving_rows_get_an_empty_box_and_others_a_new_one() -> None:
     assert machine.lo.tolist() == [0.0, 0.0, 0.0, -5.0, 0.0, -1.0]
     assert machine.hi.tolist() == [5.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     assert machine.d == 0.5
+    assert machine.t[[0, 3]].tolist() == [1.0, -2.0]
+    np.testing.assert_array_equal(machine.r, -machine.t)
 
 
 def test_finish_takes_rows_out_and_renumbers_the_margin() -> None:

@@ -237,7 +237,12 @@ def shrunk(part: float) -> tuple[Rig, Path]:
     rig = Both(data, 40).rig
     machine, everyone = rig.machine, np.arange(40)
     machine.begin(
-        RowChange(rebound=everyone, rebound_lo=part * machine.lo, rebound_hi=part * machine.hi)
+        RowChange(
+            rebound=everyone,
+            rebound_t=machine.t,
+            rebound_lo=part * machine.lo,
+            rebound_hi=part * machine.hi,
+        )
     )
     return rig, Path(machine, 1e-9, keep_trace=True)
 

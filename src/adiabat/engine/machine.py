@@ -58,6 +58,7 @@ class RowChange:
     add_lo: FloatArray = field(default_factory=_no_values)
     add_hi: FloatArray = field(default_factory=_no_values)
     rebound: IntArray = field(default_factory=_no_rows)
+    rebound_t: FloatArray = field(default_factory=_no_values)
     rebound_lo: FloatArray = field(default_factory=_no_values)
     rebound_hi: FloatArray = field(default_factory=_no_values)
     d: float | None = None
@@ -166,6 +167,8 @@ class Machine:
         self.hi[change.remove] = 0.0
         self.lo[change.rebound] = change.rebound_lo
         self.hi[change.rebound] = change.rebound_hi
+        self.r[change.rebound] += self.t[change.rebound] - change.rebound_t
+        self.t[change.rebound] = change.rebound_t
         self.at = np.concatenate([self.at, change.add_at])
         self.t = np.concatenate([self.t, change.add_t])
         self.u = np.concatenate([self.u, np.zeros(added)])

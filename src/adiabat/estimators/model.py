@@ -168,13 +168,13 @@ class Model:
             chosen = everyone if machine is None else fresh
             rows = formulation.rows(pair, target[chosen], weight[chosen])
             removed = moved = _NONE
-            new_lo = new_hi = np.empty(0)
+            new_t = new_lo = new_hi = np.empty(0)
             if machine is not None:
                 removed = np.flatnonzero(np.isin(machine.at, stale_at))
                 if rebound.any():
                     boxes = formulation.rows(pair, target[rebound], weight[rebound])
                     moved = _rows_of(machine, position[rebound][boxes.sample])
-                    new_lo, new_hi = boxes.lo, boxes.hi
+                    new_t, new_lo, new_hi = boxes.t, boxes.lo, boxes.hi
             change = RowChange(
                 remove=removed,
                 add_at=position[chosen][rows.sample],
@@ -182,6 +182,7 @@ class Model:
                 add_lo=rows.lo,
                 add_hi=rows.hi,
                 rebound=moved,
+                rebound_t=new_t,
                 rebound_lo=new_lo,
                 rebound_hi=new_hi,
                 d=formulation.d,
