@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from adiabat import archive
-from adiabat.archive import FORMAT_NAME, FORMAT_VERSION, read_archive, write_archive
+from adiabat.archive import (
+    FORMAT_NAME,
+    FORMAT_VERSION,
+    HeldArchive,
+    pack_archive,
+    read_archive,
+    unpack_archive,
+    write_archive,
+)
 from adiabat.errors import ModelFileError
 
 MANIFEST = {"estimator": "SVC", "C": 10.0, "classes": ["good", "bäd"], "nested": {"a": [1, None]}}
@@ -473,3 +481,26 @@ def test_overlapping_members_cannot_declare_more_than_the_file(path):
     data[entry_b + 16 : entry_b + 28] = data[entry_a + 16 : entry_a + 28]
     data[entry_b + 42 : entry_b + 46] = data[entry_a + 42 : entry_a + 46]
     assert read_damaged(path, bytes(data)) is None
+
+
+def test_bytes_in_memory_are_those_of_the_file(tmp_path):
+    manifest, arrays = {"a": [1, 2.5, None]}, {"x": np.arange(5.0), "y": np.array(["q"])}
+    path = tmp_path / "m"
+    write_archive(path, manifest, arrays)
+    data = pack_archive(manifest, arrays)
+    assert data == path.read_bytes()
+    content, found = unpack_archive(data, "somewhere")
+    assert content == manifest and found["x"].tolist() == arrays["x"].tolist()
+    with pytest.raises(ModelFileError, match="somewhere"):
+        unpack_archive(data[:-7], "somewhere")
+
+
+def test_a_held_archive_takes_the_place_of_a_file(tmp_path):
+    held = HeldArchive("held")
+    write_archive(held, {"a": 1}, {"x": np.arange(3)})
+    content, arrays = read_archive(held)
+    assert content == {"a": 1} and arrays["x"].tolist() == [0, 1, 2]
+    with pytest.raises(TypeError, match="dtype"):
+        write_archive(held, {}, {"x": np.array([object()])})
+    assert held.manifest == {"a": 1}
+    assert list(tmp_path.iterdir()) == []

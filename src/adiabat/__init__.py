@@ -13,11 +13,16 @@ from adiabat.errors import (
     AdiabatError,
     IdError,
     IndefiniteKernelError,
+    InputFileError,
     ModelFileError,
     NotOptimalError,
+    StoreDamagedError,
+    StoreError,
+    StoreLockedError,
 )
 from adiabat.estimators.loading import load
 from adiabat.estimators.svc import SVC
+from adiabat.store import create_store, open_store
 
 __version__ = _version("adiabat")
 
@@ -27,9 +32,15 @@ __all__ = [
     "Certificate",
     "IdError",
     "IndefiniteKernelError",
+    "InputFileError",
     "ModelFileError",
     "NotOptimalError",
+    "StoreDamagedError",
+    "StoreError",
+    "StoreLockedError",
     "UpdateReport",
     "__version__",
+    "create_store",
     "load",
+    "open_store",
 ]

@@ -32,7 +32,15 @@ import numpy.typing as npt
 
 from adiabat.errors import ModelFileError
 
-__all__ = ["FORMAT_NAME", "FORMAT_VERSION", "read_archive", "write_archive"]
+__all__ = [
+    "FORMAT_NAME",
+    "FORMAT_VERSION",
+    "HeldArchive",
+    "pack_archive",
+    "read_archive",
+    "unpack_archive",
+    "write_archive",
+]
 
 AnyArray: TypeAlias = npt.NDArray[Any]
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -59,6 +67,7 @@ _MAX_MANIFEST_BYTES: Final = 1 << 26
 _PIECE_BYTES: Final = 1 << 20
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)  # the first date a zip can hold: files carry no time
 _DAMAGED: Final = "restore the file from a copy, or save the model again"
+_EMPTY: Final[Mapping[str, Any]] = {}
 # What zipfile, json and NumPy raise on bytes that are not what they seem.
 _PARSE_ERRORS: Final = (
     zipfile.BadZipFile,
@@ -73,6 +82,36 @@ _PARSE_ERRORS: Final = (
     ValueError,
     struct.error,
 )
+
+
+class HeldArchive:
+    """Content of a model file kept in memory; takes the place of a path on writing and reading.
+
+    So a caller gets the content from an estimator's `save`, and gives it to `load`, while nothing
+    touches a disk. `name` is what errors call it.
+    """
+
+    def __init__(
+        self, name: str, manifest: Mapping[str, Any] = _EMPTY, arrays: Mapping[str, Any] = _EMPTY
+    ) -> None:
+        self.name, self.manifest, self.arrays = name, dict(manifest), dict(arrays)
+
+    def __fspath__(self) -> str:
+        return self.name
+
+
+def pack_archive(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
+    """The bytes that `write_archive` would write."""
+    _require_plain(manifest, "manifest")
+    ready = {name: _writable_array(name, arrays[name]) for name in sorted(arrays)}
+    buffer = io.BytesIO()
+    _write(buffer, manifest, ready)
+    return buffer.getvalue()
+
+
+def unpack_archive(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """What `read_archive` would read from a file of these bytes; `name` is for errors."""
+    return _open_and_read(name, io.BytesIO(data))
 
 
 def write_archive(path: PathLike, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -97,9 +136,17 @@ def write_archive(path: PathLike, manifest: Mapping[str, Any], arrays: Mapping[s
     """
     _require_plain(manifest, "manifest")
     ready = {name: _writable_array(name, arrays[name]) for name in sorted(arrays)}
+    if isinstance(path, HeldArchive):
+        path.manifest, path.arrays = dict(manifest), ready
+        return
     # A link keeps pointing where it did: the file that it names is replaced, not the link.
     target = os.path.realpath(path)
-    with _replacing(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with _replacing(target) as file:
+        _write(file, manifest, ready)
+
+
+def _write(file: IO[bytes], manifest: Mapping[str, Any], ready: Mapping[str, AnyArray]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         described = {name: _write_array(archive, name, array) for name, array in ready.items()}
         document = {
             "format": FORMAT_NAME,
@@ -141,17 +188,22 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     OSError
         If the file cannot be opened.
     """
-    name = os.fspath(path)
+    if isinstance(path, HeldArchive):
+        return path.manifest, path.arrays
     with open(path, "rb") as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                return _read(name, file, archive)
-        except ModelFileError:
-            raise
-        except _PARSE_ERRORS as error:
-            raise ModelFileError(
-                f"{name!r} is not a model file, or is damaged ({error}); {_DAMAGED}"
-            ) from error
+        return _open_and_read(os.fspath(path), file)
+
+
+def _open_and_read(name: str, file: IO[bytes]) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return _read(name, file, archive)
+    except ModelFileError:
+        raise
+    except _PARSE_ERRORS as error:
+        raise ModelFileError(
+            f"{name!r} is not a model file, or is damaged ({error}); {_DAMAGED}"
+        ) from error
 
 
 @contextmanager

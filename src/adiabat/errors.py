@@ -14,8 +14,12 @@ __all__ = [
     "AdiabatError",
     "IdError",
     "IndefiniteKernelError",
+    "InputFileError",
     "ModelFileError",
     "NotOptimalError",
+    "StoreDamagedError",
+    "StoreError",
+    "StoreLockedError",
 ]
 
 
@@ -92,4 +96,35 @@ class ModelFileError(AdiabatError, ValueError):
 
     What to do: restore the file from a copy or save the model again. If the message says that the
     format is newer, upgrade Adiabat.
+    """
+
+
+class InputFileError(AdiabatError, ValueError):
+    """A file of rows cannot be taken as it is.
+
+    Raised before anything is learned. The message names the file, the line or column at fault and
+    the remedy.
+    """
+
+
+class StoreError(AdiabatError, RuntimeError):
+    """A store cannot do what was asked: it is not there, is newer, or could not be written.
+
+    The store is as it was after its last acknowledged operation.
+    """
+
+
+class StoreDamagedError(StoreError):
+    """What a store holds is not what its log vouches for.
+
+    Raised on opening or by ``verify``, before the content is used. Nothing in a store is executed.
+
+    What to do: restore the folder from a copy.
+    """
+
+
+class StoreLockedError(StoreError, TimeoutError):
+    """Another process is changing the store, and did not finish within the time allowed.
+
+    The message says who holds the lock. What to do: wait for it, or raise ``wait``.
     """

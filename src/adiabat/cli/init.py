@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``adiabat init``: a new model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from adiabat.cli.options import Json, Model, SigningKey
+from adiabat.cli.output import show, working
+from adiabat.store import create_store
+from adiabat.store.tasks import TASKS
+
+
+def init(
+    model: Model,
+    task: Annotated[str, typer.Option(help=f"What to learn: {', '.join(TASKS)}.")] = "svc",
+    kernel: Annotated[str | None, typer.Option(help="linear, rbf, poly, laplacian, chi2.")] = None,
+    c: Annotated[float | None, typer.Option("--C", help="Bound on a row's weight.")] = None,
+    gamma: Annotated[str | None, typer.Option(help="Of the kernel: a number or scale.")] = None,
+    degree: Annotated[int | None, typer.Option(help="Of the polynomial kernel.")] = None,
+    coef0: Annotated[float | None, typer.Option(help="Of the polynomial kernel.")] = None,
+    class_weight: Annotated[str | None, typer.Option(help="'balanced'.")] = None,
+    tol: Annotated[float | None, typer.Option(help="What the residual may not exceed.")] = None,
+    id_column: Annotated[str, typer.Option("--id", help="Column with the ids.")] = "id",
+    label: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
+    weight: Annotated[str | None, typer.Option(help="Column with sample weights.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out.")] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of text, COLUMN=a,b,c; or COLUMN: the first file fixes it."),
+    ] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="Labels that are allowed, a,b,c; by default any.")
+    ] = None,
+    signing_key: SigningKey = None,
+    as_json: Json = False,
+) -> None:
+    """Make a new model in the folder MODEL."""
+    given: dict[str, Any] = {
+        "kernel": kernel, "C": c, "gamma": _number(gamma), "degree": degree, "coef0": coef0,
+        "class_weight": class_weight, "tol": tol,
+    }  # fmt: skip
+    parameters = {name: value for name, value in given.items() if value is not None}
+    with working("Making the model", as_json):
+        store = create_store(
+            model,
+            task,
+            id=id_column,
+            label=label,
+            weight=weight,
+            ignore=ignore or (),
+            categories=_categories(categorical or []),
+            classes=None if classes is None else classes.split(","),
+            signing_key=signing_key,
+            **parameters,
+        )
+        head = store.log()[-1]
+    show(
+        {"model": model, "task": task, "parameters": parameters, "entry": 1, "hash": head.hash},
+        as_json,
+        [f"Made {model}: {task}. Teach it with: adiabat learn {model} FILE"],
+    )
+
+
+def _number(text: str | None) -> Any:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _categories(given: list[str]) -> dict[str, list[str] | None]:
+    found: dict[str, list[str] | None] = {}
+    for item in given:
+        name, equals, values = item.partition("=")
+        found[name] = values.split(",") if equals else None
+    return found

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The application: the list of its commands."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+try:
+    import typer
+except ImportError:
+    sys.exit("adiabat: the command line needs more packages; pip install 'adiabat[cli]'")
+
+import adiabat
+from adiabat.cli import forget, info, init, learn, log, predict, revise, verify
+
+app = typer.Typer(
+    name="adiabat",
+    help="Support vector machines that learn and unlearn, exactly.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for _command in (
+    init.init,
+    learn.learn,
+    forget.forget,
+    revise.revise,
+    predict.predict,
+    verify.verify,
+    log.log,
+    info.info,
+):
+    app.command()(_command)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"adiabat {adiabat.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Support vector machines that learn and unlearn, exactly."""
+
+
+def run() -> None:
+    """The console script."""
+    app()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An operation's outcome in a few lines."""
+
+from __future__ import annotations
+
+from adiabat.cli.output import certificate_sentence
+from adiabat.store.outcome import Outcome
+
+
+def outcome_lines(done: Outcome) -> list[str]:
+    """What was done, what it moved, what was settled, and the certificate."""
+    counts = (("learned", done.added), ("erased", done.removed), ("revised", done.revised))
+    parts = [f"{verb} {count} rows" for verb, count in counts if count]
+    if done.operation == "retune":
+        parts.append("retuned")
+    said = " and ".join(parts) or "nothing to do"
+    if done.dry_run:
+        lines = [f"Dry run, nothing was changed. Would have {said}."]
+    elif done.entry is None:
+        lines = [f"{said[0].upper()}{said[1:]}; nothing was written."]
+    else:
+        lines = [f"{said[0].upper()}{said[1:]} in {done.seconds:.2f} s (log entry {done.entry})."]
+    for column in done.settled if isinstance(done.settled, list) else ():
+        if column["kind"] == "category":
+            lines.append(f"Fixed now: {column['name']} is one of {', '.join(column['values'])}.")
+    if done.settled is not None:
+        lines.append(f"Fixed now: {_width(done.settled)}.")
+    moved = done.moved
+    if moved is not None:
+        largest = moved["largest_change"]
+        lines.append(
+            f"On the {moved['rows_compared']} rows that stay, {moved['predictions_changed']} "
+            "predictions would change"
+            + ("" if largest is None else f", decision values by up to {largest:.3g}")
+            + "."
+        )
+        lines.append(
+            f"Support: {moved['support_entered']} rows would enter, {moved['support_left']} leave."
+        )
+    said = certificate_sentence(done.certificate)
+    lines.append(said.replace("is", "would be", 1) if done.dry_run else said)
+    return lines
+
+
+def _width(settled: object) -> str:
+    if isinstance(settled, dict):
+        return f"{settled['sparse']} features"
+    assert isinstance(settled, list)
+    return f"{len(settled)} columns of features, {', '.join(c['name'] for c in settled[:6])}" + (
+        ", …" if len(settled) > 6 else ""
+    )

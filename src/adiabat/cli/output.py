@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the commands say: sentences for people, JSON for scripts, exit codes for both.
+
+Results go to standard output, all else (progress, errors) to standard error, so that ``--json``
+can be piped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn
+
+import typer
+from rich.console import Console
+
+from adiabat.errors import (
+    AdiabatError,
+    IdError,
+    InputFileError,
+    NotOptimalError,
+    StoreDamagedError,
+    StoreError,
+    StoreLockedError,
+)
+
+#: Exit codes, as documented in docs/command_line.md.
+OK: Final = 0
+CHECK_FAILED: Final = 1
+USAGE: Final = 2
+BAD_INPUT: Final = 3
+STORE: Final = 4
+LOCKED: Final = 5
+NOT_OPTIMAL: Final = 6
+INTERRUPTED: Final = 130
+
+_CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (
+    (StoreLockedError, LOCKED),
+    (StoreDamagedError, STORE),
+    (StoreError, STORE),
+    (NotOptimalError, NOT_OPTIMAL),
+    (IdError, BAD_INPUT),
+    (InputFileError, BAD_INPUT),
+    (AdiabatError, BAD_INPUT),
+    (ImportError, USAGE),
+    (ValueError, BAD_INPUT),
+    (TypeError, BAD_INPUT),
+    (OSError, STORE),
+)
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def show(result: dict[str, Any], as_json: bool, lines: list[str]) -> None:
+    """Print a result: its fields as one JSON object, or the lines."""
+    if as_json:
+        sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+        return
+    for line in lines:
+        out.print(line, markup=False)
+
+
+def announce(sentence: str) -> None:
+    """Say something that is not part of the result."""
+    err.print(sentence, style="dim", markup=False)
+
+
+@contextmanager
+def working(what: str, as_json: bool = False) -> Iterator[None]:
+    """Show that work is under way, on a terminal; turn errors into a sentence and an exit code."""
+    try:
+        if err.is_terminal:
+            with err.status(what):
+                yield
+        else:
+            yield
+    except KeyboardInterrupt:
+        _fail("interrupted; the store is as it was after its last acknowledged operation",
+              INTERRUPTED, as_json)  # fmt: skip
+    except tuple(kind for kind, _ in _CODES) as error:
+        code = next(code for kind, code in _CODES if isinstance(error, kind))
+        _fail(str(error), code, as_json)
+
+
+def _fail(message: str, code: int, as_json: bool) -> NoReturn:
+    if as_json:
+        sys.stdout.write(json.dumps({"error": message, "exit_code": code}) + "\n")
+    err.print(f"adiabat: {message}", style="red", markup=False)
+    raise typer.Exit(code)
+
+
+def certificate_sentence(certificate: dict[str, Any] | None) -> str:
+    """A certificate in a sentence."""
+    if certificate is None:
+        return "The model has no rows."
+    held = certificate["held_fixed"]
+    fixed = f", holding {', '.join(f'{k}={_brief(v)}' for k, v in held.items())}" if held else ""
+    verdict = "the optimum" if certificate["ok"] else "NOT the optimum"
+    return (
+        f"The model is {verdict} on its {certificate['n_samples']} rows "
+        f"(residual {certificate['residual']:.1e}, {certificate['tol']:.1e} allowed){fixed}."
+    )
+
+
+def _brief(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``adiabat predict``: labels or values for new rows."""
+
+from __future__ import annotations
+
+from adiabat.cli.options import Delimiter, File, Json, Model, Out, opened
+from adiabat.cli.output import show, working
+from adiabat.store.tables import write_table
+
+
+def predict(
+    model: Model, file: File, out: Out, delimiter: Delimiter = None, as_json: Json = False
+) -> None:
+    """Predict the rows of FILE into OUT."""
+    with working(f"Predicting {file}", as_json):
+        store = opened(model)
+        columns = store.predict(file, delimiter=delimiter)
+        store.require_outside(out)
+        write_table(out, columns)
+    count = len(columns["prediction"])
+    show({"rows": count, "out": out}, as_json, [f"Wrote {count} predictions to {out}."])

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Durable models: a folder with rows, model and log, changed all or nothing.
+
+Needs the ``cli`` extra; it is imported when a store is made or opened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adiabat.store.store import Store
+
+__all__ = ["create_store", "open_store"]
+
+
+def create_store(
+    path: str | os.PathLike[str],
+    task: str = "svc",
+    *,
+    id: str = "id",
+    label: str | None = None,
+    weight: str | None = None,
+    ignore: Sequence[str] = (),
+    categories: Mapping[str, Sequence[str] | None] | None = None,
+    classes: Sequence[Any] | None = None,
+    signing_key: str | os.PathLike[str] | None = None,
+    **parameters: Any,
+) -> Store:
+    """Make a store.
+
+    Parameters
+    ----------
+    path : path-like
+        A folder that is not there yet, or empty.
+    task : str, default="svc"
+        What to learn.
+    id, label, weight : str
+        Columns with the ids, labels and sample weights.
+    ignore : sequence of str
+        Columns that are neither these nor features.
+    categories : mapping of str to (sequence of str or None), optional
+        Columns of text, with their values; None has the first rows fix them.
+    classes : sequence, optional
+        Labels that are allowed; by default new ones are welcome at any time.
+    signing_key : path-like, optional
+        Ed25519 key in PEM; every entry of the log is then signed, and every change needs the key.
+    **parameters
+        Of the estimator: ``C``, ``kernel``, ...
+
+    Returns
+    -------
+    Store
+
+    Examples
+    --------
+    >>> import os, tempfile, adiabat
+    >>> folder = os.path.join(tempfile.mkdtemp(), "credit")
+    >>> store = adiabat.create_store(folder, "svc", label="good", C=10.0, kernel="linear")
+    >>> done = store.learn([[0.0], [1.0], [3.0]], [0, 0, 1], ids=["ann", "bob", "eve"])
+    >>> done.added, done.certificate["ok"]
+    (3, True)
+    >>> store.forget("bob", reference="DSR-118").removed, store.ids
+    (1, ['ann', 'eve'])
+    >>> adiabat.open_store(folder).verify(retrain=True).ok
+    True
+    """
+    _require_extra()
+    from adiabat.store.creation import create
+    from adiabat.store.settings import Settings
+
+    settings = Settings(
+        task=task,
+        parameters=parameters,
+        id_column=id,
+        label_column=label,
+        weight_column=weight,
+        ignored=list(ignore),
+        categories={
+            name: None if values is None else list(values)
+            for name, values in (categories or {}).items()
+        },
+        classes=None if classes is None else list(classes),
+    )
+    create(os.fspath(path), settings, signing_key)
+    return open_store(path, signing_key=signing_key)
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    wait: float = 10.0,
+    signing_key: str | os.PathLike[str] | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Store:
+    """Open a store as of its last acknowledged operation.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    wait : float, default=10
+        Seconds to wait for another process that is changing it.
+    signing_key : path-like, optional
+        Ed25519 key in PEM, for a store that signs its log.
+    announce : callable, optional
+        Told in a sentence when there is something to wait for.
+
+    Returns
+    -------
+    Store
+
+    Raises
+    ------
+    StoreError
+        If there is no store, or a newer release wrote it.
+    StoreDamagedError
+        If it is not what its log vouches for.
+    """
+    _require_extra()
+    from adiabat.store.store import Store
+
+    return Store(path, wait=wait, signing_key=signing_key, announce=announce)
+
+
+def _require_extra() -> None:
+    try:
+        import pyarrow  # noqa: F401
+        import sqlalchemy  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"a store needs {error.name}, which is not installed; pip install 'adiabat[cli]'"
+        ) from error

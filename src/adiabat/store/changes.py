@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What each operation does to the model and to the rows, inside a change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from adiabat.store import records
+from adiabat.store.digests import new_keys
+from adiabat.store.encoding import Batch, encode_revision
+from adiabat.store.records import Record
+from adiabat.store.session import Change
+from adiabat.store.suppression import add_marks
+from adiabat.store.tables import Table
+from adiabat.store.tasks import TASKS, Rows
+
+
+def add_batch(change: Change, batch: Batch) -> None:
+    """Learn new rows."""
+    if not len(batch):
+        change.idle = True
+        return
+    count = len(batch)
+    numbers = np.arange(change.next_number, change.next_number + count, dtype=np.int64)
+    labels = None if batch.labels is None else np.array(batch.labels)
+    TASKS[batch.settings.task].learn(change.model, numbers, batch.X, labels, batch.weights)
+    change.settings = batch.settings
+    weights = np.ones(count) if batch.weights is None else batch.weights
+    new = [
+        Record(number, name, key, features, label, weight, change.seq)
+        for number, name, key, features, label, weight in zip(
+            numbers.tolist(),
+            batch.ids,
+            new_keys(count),
+            records.encode_features(batch.X),
+            records.encode_labels(batch.labels, count),
+            weights.tolist(),
+            strict=True,
+        )
+    ]
+    records.insert(change.connection, new)
+    change.dataset.add(record.leaf() for record in new)
+    change.next_number += count
+    change.marks = [record.commitment() for record in new]
+    change.body["details"] = {"added": count}
+
+
+def erase_records(change: Change, found: Sequence[Record], suppress: bool) -> None:
+    """Unlearn rows and delete them, their keys included."""
+    if not found:
+        change.idle = True
+        return
+    rows = records.as_rows(found, change.settings.n_features)
+    numbers = np.array([record.number for record in found], dtype=np.int64)
+    TASKS[change.settings.task].forget(change.model, numbers, rows.X, rows.labels, rows.weights)
+    records.delete(change.connection, numbers.tolist())
+    change.dataset.remove(record.leaf() for record in found)
+    change.marks = [record.commitment() for record in found]
+    if suppress:
+        add_marks(change, [record.id for record in found])
+    change.purges = True
+    change.body["details"] = {"removed": len(found), "suppressed": suppress}
+
+
+def correct_records(change: Change, found: Sequence[Record], table: Table) -> None:
+    """Correct rows by the columns of a table that has their ids in this order."""
+    if not found:
+        change.idle = True
+        return
+    old = records.as_rows(found, change.settings.n_features)
+    new, columns = encode_revision(table, change.settings, old)
+    numbers = np.array([record.number for record in found], dtype=np.int64)
+    TASKS[change.settings.task].revise(change.model, numbers, old, new)
+    corrected = _corrected(found, new)
+    records.replace(change.connection, corrected)
+    change.dataset.remove(record.leaf() for record in found)
+    change.dataset.add(record.leaf() for record in corrected)
+    change.marks = [record.commitment() for record in found]
+    change.body["details"] = {"revised": len(found), "columns": columns}
+
+
+def _corrected(found: Sequence[Record], new: Rows) -> list[Record]:
+    labels = None if new.labels is None else new.labels.tolist()
+    return [
+        replace(record, features=features, label=label, weight=weight)
+        for record, features, label, weight in zip(
+            found,
+            records.encode_features(new.X),
+            records.encode_labels(labels, len(found)),
+            np.asarray(new.weights, dtype=np.float64).tolist(),
+            strict=True,
+        )
+    ]

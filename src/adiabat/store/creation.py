@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A new store: complete in its place, or nothing at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from dataclasses import replace
+
+import sqlalchemy as sa
+
+from adiabat.errors import StoreError
+from adiabat.store import connection as database
+from adiabat.store import log, schema
+from adiabat.store.digests import SetDigest, sha256
+from adiabat.store.session import entry_frame, sign
+from adiabat.store.settings import Settings
+from adiabat.store.signing import Signer
+from adiabat.store.tasks import TASKS
+
+
+def create(path: str, settings: Settings, signing_key: str | os.PathLike[str] | None) -> None:
+    """Make a store of these settings in a folder that is not there yet, or empty."""
+    _check(settings)
+    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+        raise StoreError(f"{path!r} is there already and not empty; choose another folder")
+    signer = None if signing_key is None else Signer(signing_key)
+    if signer is not None:
+        settings = replace(settings, public_key=signer.public_key.hex())
+    target = os.path.abspath(path)
+    beside = f"{target}.init-{secrets.token_hex(8)}"
+    try:
+        os.makedirs(beside, mode=0o700)
+        _fill(beside, settings, signer)
+        os.rename(beside, target)
+    except OSError as error:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise StoreError(f"{path!r} cannot be made ({error}); choose another folder") from error
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    if os.name == "posix":
+        # The folder's name is an entry of its parent; until that is on disk it may vanish.
+        handle = os.open(os.path.dirname(target), os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _check(settings: Settings) -> None:
+    if settings.task not in TASKS:
+        raise ValueError(f"task={settings.task!r} is none of {', '.join(TASKS)}")
+    task = TASKS[settings.task]
+    task.create(settings.parameters)
+    if task.target is not None and not settings.label_column:
+        raise ValueError(f"task {settings.task!r} needs a column of labels; give label=")
+    if task.target is None and settings.label_column:
+        raise ValueError(
+            f"label={settings.label_column!r}: task {settings.task!r} has no labels; have the "
+            "column ignored"
+        )
+    if settings.classes is not None and task.target != "class":
+        raise ValueError(f"classes are given, and task {settings.task!r} has none")
+    named = [settings.id_column, *settings.ignored, *settings.categories]
+    named += [name for name in (settings.label_column, settings.weight_column) if name]
+    for name in named:
+        if named.count(name) > 1:
+            raise ValueError(f"column {name!r} is given two roles; give it one")
+
+
+def _fill(folder: str, settings: Settings, signer: Signer | None) -> None:
+    model = TASKS[settings.task].create(settings.parameters)
+    empty = SetDigest()
+    body = {
+        "operation": "init",
+        "reference": None,
+        "details": {"task": settings.task, "parameters": dict(settings.parameters)},
+        **entry_frame(settings, model),
+        "dataset": {"before": None, "after": empty.hexdigest()},
+        "model": {"before": None, "after": sha256(b"")},
+        "suppressed": empty.hexdigest(),
+        "next_number": 0,
+    }
+    engine = database.create(folder)
+    with database.transaction(engine, writes=True) as connection:
+        connection.execute(sa.insert(schema.settings).values(one=1, body=settings.to_json()))
+        connection.execute(
+            sa.insert(schema.state).values(
+                one=1,
+                entry=1,
+                model=b"",
+                dataset=empty.to_bytes(),
+                suppressed=empty.to_bytes(),
+                next_number=0,
+                purge=0,
+            )
+        )
+        sign(connection, log.append(connection, None, body, []), signer)
+    engine.dispose()

@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables into rows of numbers: ids, features with one-hot categories, labels and weights.
+
+The first rows of a store fix which columns are features and what the categories are; from then on
+a file has those columns, in any order, and no others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adiabat.errors import IdError, InputFileError
+from adiabat.store.settings import Settings
+from adiabat.store.tables import Table
+from adiabat.store.tasks import TASKS, Rows
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows ready to be learned. `labels` is None where the task or the file has none."""
+
+    ids: list[str]
+    X: Any
+    labels: list[Any] | None
+    weights: FloatArray | None
+    settings: Settings
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def encode(table: Table, settings: Settings, *, labels: str = "required") -> Batch:
+    """Rows of a table.
+
+    Parameters
+    ----------
+    table : Table
+    settings : Settings
+        Of the store; `Batch.settings` has what the first rows settled.
+    labels : {"required", "optional", "ignored"}
+        What to do about labels.
+    """
+    ids = _ids(table, settings)
+    supervised = TASKS[settings.task].target is not None
+    kind = settings.label_kind
+    values = None
+    if supervised and labels != "ignored":
+        values, kind = _labels(table, settings, labels)
+    features = settings.features
+    if features is None:
+        features = _first_columns(table, settings)
+    settings = settings.settled(features, kind)
+    X = _sparse(table, settings) if "sparse" in features else _dense(table, settings, labels)
+    return Batch(ids, X, values, _weights(table, settings, labels), settings)
+
+
+def encode_arrays(X: Any, y: Any, ids: Any, sample_weight: Any, settings: Settings) -> Batch:
+    """Rows of an array whose columns have no names."""
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions; pass rows and columns")
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        raise ValueError(f"X has {X[row, column]} in row {row}, column {column}; leave it out")
+    names = [as_id(item) for item in ids]
+    if len(names) != len(X):
+        raise ValueError(f"ids has {len(names)} entries, X has {len(X)} rows")
+    columns: dict[str, Any] = {settings.id_column: pa.array(names, pa.string())}
+    expected = settings.features or [{"name": f"x{j}", "kind": "number"} for j in range(X.shape[1])]
+    if isinstance(expected, dict) or len(expected) != X.shape[1]:
+        raise ValueError(f"X has {X.shape[1]} columns, the store has {settings.n_features}")
+    for j, column in enumerate(expected):
+        if column["kind"] != "number":
+            raise ValueError("X is an array, the store has categories; pass a data frame or a file")
+        columns[column["name"]] = pa.array(X[:, j])
+    if y is not None and settings.label_column:
+        columns[settings.label_column] = pa.array(np.asarray(y).tolist())
+    if sample_weight is not None:
+        if not settings.weight_column:
+            raise ValueError("sample_weight is given, and the store has no column of weights")
+        columns[settings.weight_column] = pa.array(np.asarray(sample_weight, dtype=np.float64))
+    table = Table("data", "frame", len(X), columns)
+    return encode(table, settings, labels="required" if y is not None else "optional")
+
+
+def table_ids(table: Table, settings: Settings) -> list[str]:
+    """The ids of a table."""
+    return _ids(table, settings)
+
+
+def encode_revision(table: Table, settings: Settings, old: Rows) -> tuple[Rows, list[str]]:
+    """Rows as they are after a correction, and the columns that it gives.
+
+    `old` are the rows of the table's ids as they are now; a column that is not in the table stays.
+    """
+    X, labels, weights = old.X, old.labels, old.weights
+    given: list[str] = []
+    if table.sparse is not None:
+        X = _sparse(table, settings)
+        given.append("features")
+    else:
+        present = [c for c in settings.features if c["name"] in table.columns]
+        _refuse_extra(table, settings)
+        if present and isinstance(settings.features, list):
+            X = old.X.copy()
+            at = 0
+            for column in settings.features:
+                if column["name"] in table.columns:
+                    _fill(X, at, table, column)
+                at += len(column.get("values", (0,)))
+            given += [column["name"] for column in present]
+    if TASKS[settings.task].target is not None:
+        found, _ = _labels(table, settings, "optional")
+        if found is not None:
+            labels = np.array(found)
+            given.append(settings.label_column or "label")
+    found_weights = _weights(table, settings, "optional")
+    if found_weights is not None:
+        weights = found_weights
+        given.append(settings.weight_column or "weight")
+    if not given:
+        raise InputFileError(
+            f"{table.name!r} has no column to correct: neither features nor "
+            f"{settings.label_column!r}"
+        )
+    return Rows(X, labels, weights), given
+
+
+def as_id(value: Any) -> str:
+    """An id as text: integers in decimal, text as it is."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer, str, UUID)):
+        raise IdError(f"id {value!r} is a {type(value).__name__}; ids are whole numbers or text")
+    name = str(value)
+    if not name:
+        raise IdError("an id is empty; every row needs one")
+    return name
+
+
+def text_columns(settings: Settings) -> list[str]:
+    """Columns that a CSV is to give as text."""
+    named = [settings.id_column, *settings.categories]
+    if settings.label_column:
+        named.append(settings.label_column)
+    return named
+
+
+# -- ids -----------------------------------------------------------------------------------------
+
+
+def _ids(table: Table, settings: Settings) -> list[str]:
+    name = "id" if table.format == "svmlight" else settings.id_column
+    column = _column(table, name, "the ids")
+    if pa.types.is_floating(column.type):
+        raise InputFileError(
+            f"{table.name!r} has numbers with a fraction or missing values in {name!r}; ids are "
+            "whole numbers or text"
+        )
+    ids = [None if value is None else str(value) for value in column.to_pylist()]
+    seen: dict[str, int] = {}
+    for row, value in enumerate(ids):
+        if not value:
+            raise InputFileError(
+                f"{table.name!r} has no id in column {name!r} on {table.place(row)}; every row "
+                "needs one"
+            )
+        if value in seen:
+            raise InputFileError(
+                f"{table.name!r} has the id {value!r} on {table.place(seen[value])} and on "
+                f"{table.place(row)}; ids are unique: remove one of the rows"
+            )
+        seen[value] = row
+    return ids  # type: ignore[return-value]
+
+
+# -- features ------------------------------------------------------------------------------------
+
+
+def _first_columns(table: Table, settings: Settings) -> Any:
+    if table.sparse is not None:
+        return {"sparse": int(table.sparse.shape[1])}
+    special = _special(settings)
+    columns: list[dict[str, Any]] = []
+    for name in settings.categories:
+        _column(table, name, "a category")
+    for name in table.columns:
+        if name in special:
+            continue
+        if name not in settings.categories:
+            columns.append({"name": name, "kind": "number"})
+            continue
+        fixed = settings.categories[name]
+        if fixed is None:
+            fixed = sorted({str(v) for v in _texts(table, name) if v})
+        columns.append({"name": name, "kind": "category", "values": list(fixed)})
+    if not columns:
+        raise InputFileError(f"{table.name!r} has no column of features besides id and label")
+    return columns
+
+
+def _dense(table: Table, settings: Settings, labels: str) -> FloatArray:
+    if table.sparse is not None:
+        raise InputFileError(
+            f"{table.name!r} is svmlight, and the store has named columns; use CSV or Parquet"
+        )
+    if labels != "ignored":
+        _refuse_extra(table, settings)
+    X = np.zeros((table.n, settings.n_features))
+    at = 0
+    for column in settings.features:
+        at += _fill(X, at, table, column)
+    return X
+
+
+def _refuse_extra(table: Table, settings: Settings) -> None:
+    known = {column["name"] for column in settings.features} | _special(settings)
+    for name in table.columns:
+        if name not in known:
+            raise InputFileError(
+                f"{table.name!r} has the column {name!r}, which the first file did not have; "
+                "remove it"
+            )
+
+
+def _fill(X: FloatArray, at: int, table: Table, column: dict[str, Any]) -> int:
+    """Write one column of a table from column `at` of X on; how many it takes."""
+    name = column["name"]
+    if column["kind"] == "number":
+        X[:, at] = _numbers(table, name)
+        return 1
+    width = len(column["values"])
+    place = {value: at + k for k, value in enumerate(column["values"])}
+    X[:, at : at + width] = 0.0
+    for row, value in enumerate(_texts(table, name)):
+        if value not in place:
+            said = "no value" if not value else repr(value)
+            raise InputFileError(
+                f"{table.name!r} has {said} in column {name!r} on {table.place(row)}; its "
+                f"categories are {', '.join(map(repr, column['values'][:10]))}"
+            )
+        X[row, place[value]] = 1.0
+    return width
+
+
+def _special(settings: Settings) -> set[str | None]:
+    """Columns that are not features."""
+    return {settings.id_column, settings.label_column, settings.weight_column, *settings.ignored}
+
+
+def _sparse(table: Table, settings: Settings) -> Any:
+    width = settings.n_features
+    if table.sparse is None:
+        raise InputFileError(
+            f"{table.name!r} has named columns, and the store was begun with svmlight; use that"
+        )
+    if table.sparse.shape[1] > width:
+        raise InputFileError(
+            f"{table.name!r} has {table.sparse.shape[1]} features, the store has {width}"
+        )
+    X = table.sparse.copy()
+    X.resize((table.n, width))
+    bad = np.flatnonzero(~np.isfinite(X.data))
+    if len(bad):
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        raise InputFileError(
+            f"{table.name!r} has a value that is not finite on {table.place(row)}; leave it out"
+        )
+    return X
+
+
+def _numbers(table: Table, name: str) -> FloatArray:
+    column = _column(table, name, "features")
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        row, value = _first_text(column)
+        if row is None:
+            raise InputFileError(
+                f"{table.name!r} has no numbers in column {name!r} ({column.type}); fill or remove "
+                "it, or have the store ignore it"
+            )
+        raise InputFileError(
+            f"{table.name!r} has {value!r} in column {name!r} on {table.place(row)}, which is not "
+            "a number; correct it, or declare the column categorical or ignored at init"
+        )
+    if column.null_count:
+        row = int(pc.index(pc.is_null(column), True).as_py())
+        raise InputFileError(
+            f"{table.name!r} has no value in column {name!r} on {table.place(row)}; fill it in, or "
+            "remove the row"
+        )
+    values: FloatArray = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise InputFileError(
+            f"{table.name!r} has {values[bad[0]]} in column {name!r} on "
+            f"{table.place(int(bad[0]))}; fill it in, or remove the row"
+        )
+    return values
+
+
+def _first_text(column: Any) -> tuple[int | None, Any]:
+    """The first value that is not a number."""
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            if value is not None:
+                float(value)
+        except (TypeError, ValueError):
+            return row, value if value is None or isinstance(value, str) else str(value)
+    return None, None
+
+
+def _texts(table: Table, name: str) -> list[str | None]:
+    values = _column(table, name, "a category").to_pylist()
+    return [None if value is None else str(value) for value in values]
+
+
+# -- labels and weights --------------------------------------------------------------------------
+
+
+def _labels(table: Table, settings: Settings, need: str) -> tuple[list[Any] | None, str | None]:
+    kind = settings.label_kind
+    name = settings.label_column or "the label"
+    if table.targets is not None:
+        given: list[Any] = table.targets.tolist()
+    else:
+        if settings.label_column not in table.columns and need == "optional":
+            return None, kind
+        given = _column(table, name, "the labels").to_pylist()
+    parsed = [_number(value) for value in given]
+    for row, value in enumerate(given):
+        if value is None or value == "" or (parsed[row] is not None and _lost(parsed[row])):
+            raise InputFileError(
+                f"{table.name!r} has no label in column {name!r} on {table.place(row)}; fill it "
+                "in, or remove the row"
+            )
+    if kind is None:
+        kind = "number"
+        if TASKS[settings.task].target == "class":
+            whole = all(value is not None and value == int(value) for value in parsed)
+            kind = "integer" if whole else "text"
+    wanted = {"integer": "a whole number", "number": "a number", "text": "text"}[kind]
+    values: list[Any] = []
+    for row, value in enumerate(given):
+        number = parsed[row]
+        if kind == "text":
+            values.append(str(value))
+        elif number is None or (kind == "integer" and number != int(number)):
+            raise InputFileError(
+                f"{table.name!r} has the label {value!r} on {table.place(row)}, which is not "
+                f"{wanted} as in the first rows; correct it"
+            )
+        else:
+            values.append(int(number) if kind == "integer" else number)
+        if settings.classes is not None and str(values[-1]) not in map(str, settings.classes):
+            raise InputFileError(
+                f"{table.name!r} has the label {value!r} on {table.place(row)}, which is none of "
+                f"the classes {', '.join(map(str, settings.classes))}; correct it"
+            )
+    return values, kind
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _lost(number: float | None) -> bool:
+    return number is not None and not math.isfinite(number)
+
+
+def _weights(table: Table, settings: Settings, labels: str) -> FloatArray | None:
+    name = settings.weight_column
+    if not name or labels == "ignored" or (name not in table.columns and labels == "optional"):
+        return None
+    weights = _numbers(table, name)
+    if len(weights) and weights.min() < 0.0:
+        row = int(np.argmin(weights))
+        raise InputFileError(
+            f"{table.name!r} has the weight {weights[row]} on {table.place(row)}; weights are >= 0"
+        )
+    return weights
+
+
+def _column(table: Table, name: str, what: str) -> Any:
+    if name not in table.columns:
+        known = ", ".join(map(repr, list(table.columns)[:10]))
+        raise InputFileError(
+            f"{table.name!r} has no column {name!r} ({what}); its columns are {known}"
+        )
+    return table.columns[name]

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an operation did or, in a dry run, would do."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from adiabat.store import records
+from adiabat.store.session import Change
+from adiabat.store.tasks import TASKS, certificate_fields, is_fitted
+
+_LISTED: Final = 10
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of an operation.
+
+    Attributes
+    ----------
+    operation : str
+    entry : int or None
+        Number of its entry in the log; None if nothing was written (a dry run, nothing to do).
+    hash : str or None
+        Hash of that entry.
+    added, removed, revised : int
+        Rows.
+    certificate : dict or None
+        The judge's word on the model after it; None if no rows are left.
+    seconds : float
+        Of the whole operation, and `model_seconds` of it in the estimator.
+    model_seconds : float
+    dry_run : bool
+    moved : dict or None
+        In a dry run, what would move: largest change of a decision value, predictions that change
+        on the rows that stay, rows that come into and out of the support.
+    settled : list or None
+        The columns of features, if this operation fixed them.
+    """
+
+    operation: str
+    entry: int | None
+    hash: str | None
+    added: int
+    removed: int
+    revised: int
+    certificate: dict[str, Any] | None
+    seconds: float
+    model_seconds: float
+    dry_run: bool
+    moved: dict[str, Any] | None
+    settled: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON."""
+        return asdict(self)
+
+
+class Watch:
+    """Takes the time of an operation, and in a dry run what it moves."""
+
+    def __init__(self, operation: str, dry_run: bool) -> None:
+        self._started = time.perf_counter()
+        self._operation = operation
+        self._dry_run = dry_run
+        self._before: dict[int, Any] | None = None
+        self._support: set[int] = set()
+        self._fields: dict[str, Any] = {}
+        self._had_columns = True
+
+    def begin(self, change: Change) -> None:
+        """The model is about to move."""
+        self._had_columns = change.settings.features is not None
+        if self._dry_run:
+            self._before, self._support = _decisions(change)
+
+    def end(self, change: Change, added: int = 0, removed: int = 0, revised: int = 0) -> None:
+        """The model has moved."""
+        model = change.model
+        fitted = is_fitted(model)
+        moved = None
+        if self._before is not None:
+            after, support = _decisions(change)
+            moved = _compared(self._before, after)
+            moved["support_entered"] = len(support - self._support)
+            moved["support_left"] = len(self._support - support)
+        self._fields = {
+            "added": added,
+            "removed": removed,
+            "revised": revised,
+            "certificate": certificate_fields(model.last_update_.certificate) if fitted else None,
+            "model_seconds": float(model.last_update_.seconds) if fitted else 0.0,
+            "moved": moved,
+            "settled": None if self._had_columns else change.settings.features,
+        }
+
+    def outcome(self, change: Change) -> Outcome:
+        """The change has been kept, or not."""
+        entry = change.entry
+        return Outcome(
+            operation=self._operation,
+            entry=None if entry is None else entry.seq,
+            hash=None if entry is None else entry.hash,
+            seconds=time.perf_counter() - self._started,
+            dry_run=self._dry_run,
+            **self._fields,
+        )
+
+
+def _decisions(change: Change) -> tuple[dict[int, Any], set[int]]:
+    """Prediction and decision values by record number, and the numbers of the support."""
+    model, settings = change.model, change.settings
+    if not is_fitted(model):
+        return {}, set()
+    held = list(records.read_all(change.connection))
+    X = records.decode_features([record.features for record in held], settings.n_features)
+    predictions = model.predict(X)
+    values = predictions
+    if hasattr(model, "decision_function"):
+        values = model.decision_function(X)
+    values = np.asarray(values, dtype=np.float64).reshape(len(held), -1)
+    found = {
+        record.number: (record.id, prediction, value)
+        for record, prediction, value in zip(held, predictions.tolist(), values, strict=True)
+    }
+    support: set[int] = set()
+    if TASKS[settings.task].keeps_rows:
+        support = set(np.asarray(model.ids_)[model.support_].tolist())
+    return found, support
+
+
+def _compared(before: dict[int, Any], after: dict[int, Any]) -> dict[str, Any]:
+    both = [number for number in after if number in before]
+    changed = [after[number][0] for number in both if after[number][1] != before[number][1]]
+    largest = None
+    if both and all(after[n][2].shape == before[n][2].shape for n in both):
+        largest = max(float(np.max(np.abs(after[n][2] - before[n][2]))) for n in both)
+    return {
+        "rows_compared": len(both),
+        "largest_change": largest,
+        "predictions_changed": len(changed),
+        "for_example": changed[:_LISTED],
+    }

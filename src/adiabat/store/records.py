@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The training rows in their table: written, read, erased, and vouched for by their leaves."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import sqlalchemy as sa
+
+from adiabat.errors import StoreDamagedError
+from adiabat.store.digests import canonical, commitment, leaf
+from adiabat.store.schema import records
+from adiabat.store.tasks import Rows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# SQLite takes at most 32,766 variables in a statement.
+_AT_ONCE: Final = 10_000
+_FLOAT: Final = np.dtype("<f8")
+_INDEX: Final = np.dtype("<i4")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One training row as it is stored."""
+
+    number: int
+    id: str
+    key: bytes
+    features: bytes
+    label: str
+    weight: float
+    entry: int
+
+    def content(self) -> bytes:
+        """All of it but the key, each part with its length."""
+        name, label = self.id.encode(), self.label.encode()
+        head = struct.pack(
+            "<qqdqqq", self.number, self.entry, self.weight,
+            len(name), len(label), len(self.features),
+        )  # fmt: skip
+        return head + name + label + self.features
+
+    def leaf(self) -> bytes:
+        """What the digest of the data keeps of it."""
+        return leaf(self.key, self.content())
+
+    def commitment(self) -> bytes:
+        """What the log keeps of its id."""
+        return commitment(self.key, self.id)
+
+
+def encode_features(X: Any) -> list[bytes]:
+    """Rows of features as bytes: ``d`` and float64, or ``s``, count, indices and float64."""
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        return [
+            b"s"
+            + struct.pack("<q", stop - start)
+            + X.indices[start:stop].astype(_INDEX).tobytes()
+            + X.data[start:stop].astype(_FLOAT).tobytes()
+            for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        ]
+    X = np.ascontiguousarray(X, dtype=_FLOAT)
+    return [b"d" + row.tobytes() for row in X]
+
+
+def decode_features(rows: Sequence[bytes], n_features: int) -> Any:
+    """The matrix of rows that `encode_features` wrote."""
+    if not rows:
+        return np.empty((0, n_features))
+    if rows[0][:1] == b"s":
+        return _decode_sparse(rows, n_features)
+    width = 1 + n_features * _FLOAT.itemsize
+    if any(len(row) != width or row[:1] != b"d" for row in rows):
+        raise StoreDamagedError("a training row of the store is damaged; restore it from a copy")
+    joined = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), width)
+    X: FloatArray = np.ascontiguousarray(joined[:, 1:]).view(_FLOAT).astype(np.float64)
+    return X
+
+
+def _decode_sparse(rows: Sequence[bytes], n_features: int) -> Any:
+    counts, indices, data = [0], [], []
+    for row in rows:
+        (count,) = struct.unpack_from("<q", row, 1) if len(row) >= 9 else (-1,)
+        middle = 9 + count * _INDEX.itemsize
+        if row[:1] != b"s" or count < 0 or len(row) != middle + count * _FLOAT.itemsize:
+            raise StoreDamagedError(
+                "a training row of the store is damaged; restore it from a copy"
+            )
+        counts.append(count)
+        indices.append(np.frombuffer(row, _INDEX, count, 9))
+        data.append(np.frombuffer(row, _FLOAT, count, middle))
+    return sp.csr_array(
+        (
+            np.concatenate(data).astype(np.float64),
+            np.concatenate(indices).astype(np.int32),
+            np.cumsum(counts, dtype=np.int32),
+        ),
+        shape=(len(rows), n_features),
+    )
+
+
+def encode_labels(labels: Sequence[Any] | None, count: int) -> list[str]:
+    """Labels as JSON, ``null`` where there are none."""
+    return ["null"] * count if labels is None else [canonical(value) for value in labels]
+
+
+def as_rows(found: Sequence[Record], n_features: int) -> Rows:
+    """Features, labels and weights of records."""
+    X = decode_features([record.features for record in found], n_features)
+    values = [json.loads(record.label) for record in found]
+    labels = None if not values or values[0] is None else np.array(values)
+    return Rows(X, labels, np.array([record.weight for record in found]))
+
+
+def insert(connection: sa.Connection, new: Iterable[Record]) -> None:
+    """Add records."""
+    values = [{**vars(record), "leaf": record.leaf()} for record in new]
+    if values:
+        connection.execute(sa.insert(records), values)
+
+
+def replace(connection: sa.Connection, new: Iterable[Record]) -> None:
+    """Overwrite what can change of records: features, label, weight."""
+    values = [
+        {
+            "n": record.number,
+            "leaf": record.leaf(),
+            "features": record.features,
+            "label": record.label,
+            "weight": record.weight,
+        }
+        for record in new
+    ]
+    statement = (
+        sa.update(records)
+        .where(records.c.number == sa.bindparam("n"))
+        .values(
+            leaf=sa.bindparam("leaf"),
+            features=sa.bindparam("features"),
+            label=sa.bindparam("label"),
+            weight=sa.bindparam("weight"),
+        )
+    )
+    if values:
+        connection.execute(statement, values)
+
+
+def delete(connection: sa.Connection, numbers: Iterable[int]) -> None:
+    """Delete records, their keys included."""
+    values = [{"n": number} for number in numbers]
+    if values:
+        connection.execute(sa.delete(records).where(records.c.number == sa.bindparam("n")), values)
+
+
+def read_all(connection: sa.Connection) -> Iterator[Record]:
+    """All records, in the order in which they were learned."""
+    for row in connection.execute(sa.select(records).order_by(records.c.number)):
+        yield _record(row)
+
+
+def find(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Record]:
+    """The records of those of the ids that are there."""
+    found: dict[str, Record] = {}
+    for start in range(0, len(ids), _AT_ONCE):
+        part = ids[start : start + _AT_ONCE]
+        for row in connection.execute(sa.select(records).where(records.c.id.in_(part))):
+            record = _record(row)
+            found[record.id] = record
+    return found
+
+
+def _record(row: Any) -> Record:
+    number, name, key, digest, features, label, weight, entry = row
+    record = Record(number, name, key, features, label, weight, entry)
+    sound = (
+        isinstance(record.id, str)
+        and isinstance(record.key, bytes)
+        and isinstance(record.features, bytes)
+        and isinstance(record.label, str)
+        and isinstance(record.weight, float)
+        and isinstance(record.entry, int)
+        and record.leaf() == digest
+    )
+    if not sound:
+        raise StoreDamagedError("a training row of the store is damaged; restore it from a copy")
+    return record

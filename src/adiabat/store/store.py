@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A durable model: one folder, the verbs of an estimator, and a log of what was done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import sqlalchemy as sa
+
+from adiabat.errors import IdError, StoreError
+from adiabat.store import connection as database
+from adiabat.store import log, records, schema
+from adiabat.store.changes import add_batch, correct_records, erase_records
+from adiabat.store.encoding import (
+    Batch,
+    as_id,
+    encode,
+    encode_arrays,
+    table_ids,
+    text_columns,
+)
+from adiabat.store.outcome import Outcome, Watch
+from adiabat.store.session import Change, Session
+from adiabat.store.settings import Settings
+from adiabat.store.signing import Signer
+from adiabat.store.suppression import find_marks, lift_marks, mark
+from adiabat.store.tables import Table, as_table, read_table
+from adiabat.store.tasks import Rows, is_fitted, plain
+from adiabat.store.verification import Verification, verify
+
+_LISTED: Final = 10
+
+
+class Store:
+    """A model in a folder. Make one with `adiabat.create_store`, open it with `open_store`.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    wait : float, default=10
+        Seconds to wait for another process that is changing the store.
+    signing_key : path-like, optional
+        Ed25519 key in PEM, for a store that signs its log.
+    announce : callable, optional
+        Told in a sentence when there is something to wait for.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        wait: float = 10.0,
+        signing_key: str | os.PathLike[str] | None = None,
+        announce: Callable[[str], None] | None = None,
+    ) -> None:
+        signer = None if signing_key is None else Signer(signing_key)
+        self.path = os.fspath(path)
+        self._session = Session(self.path, wait, signer, announce)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the model in memory. A closed store opens itself again when used."""
+        self._session.drop_model()
+        self._session.engine.dispose()
+
+    # -- look ------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """What the store was set up to be."""
+        with self._session.reading() as (_, _, settings):
+            return settings
+
+    @property
+    def model(self) -> Any:
+        """The estimator as of the last entry. Change it through the store, not by itself."""
+        return self._session.model()
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the rows held, in the order in which they were learned."""
+        with self._session.reading() as (connection, _, _):
+            chosen = sa.select(schema.records.c.id).order_by(schema.records.c.number)
+            return [database.checked_text(value) for value in connection.execute(chosen).scalars()]
+
+    def __len__(self) -> int:
+        with self._session.reading() as (connection, _, _):
+            count = sa.select(sa.func.count()).select_from(schema.records)
+            return int(connection.execute(count).scalar_one())
+
+    def log(self) -> list[log.Entry]:
+        """All entries of the log, the chain checked."""
+        with self._session.reading() as (connection, _, _):
+            return list(log.read_chain(connection))
+
+    def rows(self) -> Rows:
+        """The training rows, in the order of `ids`."""
+        with self._session.reading() as (connection, _, settings):
+            return records.as_rows(list(records.read_all(connection)), settings.n_features)
+
+    def info(self) -> dict[str, Any]:
+        """What the store is and how it stands, as plain JSON."""
+        with self._session.reading() as (connection, head, settings):
+            count = sa.select(sa.func.count()).select_from(schema.records)
+            rows = int(connection.execute(count).scalar_one())
+        model = self.model
+        return {
+            "model": self.path,
+            "task": settings.task,
+            "parameters": dict(settings.parameters),
+            "id": settings.id_column,
+            "label": settings.label_column,
+            "rows": rows,
+            "features": settings.n_features,
+            "columns": settings.features,
+            "classes": plain(getattr(model, "classes_", None)) if is_fitted(model) else None,
+            "sets": head.body["sets"],
+            "certificate": head.body["certificate"]["after"],
+            "entries": head.seq,
+            "head": head.hash,
+            "time": head.body["time"],
+            "signed": settings.public_key is not None,
+            "schema": schema.SCHEMA_VERSION,
+            "bytes": os.path.getsize(os.path.join(self.path, database.DATABASE)),
+        }
+
+    def require_outside(self, path: str | os.PathLike[str]) -> None:
+        """Refuse to write into the folder of the store, whose files are all accounted for."""
+        folder = os.path.realpath(self.path)
+        if os.path.commonpath([folder, os.path.realpath(path)]) == folder:
+            raise StoreError(
+                f"{os.fspath(path)!r} is inside the store, where erasing could not reach it; "
+                "choose a place outside"
+            )
+
+    def predict(self, data: Any, *, delimiter: str | None = None) -> dict[str, Any]:
+        """Predictions for the rows of a file or data frame.
+
+        Returns
+        -------
+        dict
+            Columns ``id`` (if the data has ids), ``prediction`` and ``decision``.
+        """
+        settings = self.settings
+        table = _read(data, settings, delimiter)
+        if settings.features is None or not is_fitted(self.model):
+            raise StoreError(f"{self.path!r} has learned nothing yet; learn some rows first")
+        batch = encode(table, settings, labels="ignored")
+        return _predictions(self.model, batch)
+
+    def verify(
+        self, *, retrain: bool = False, public_key: str | os.PathLike[str] | None = None
+    ) -> Verification:
+        """Check everything: pages, log, rows, model, certificate; with `retrain` against a refit.
+
+        `public_key` is a PEM file: the last entry must then be signed by that key.
+        """
+        return verify(self._session, retrain=retrain, public_key=public_key)
+
+    # -- change ----------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        data: Any,
+        y: Any = None,
+        *,
+        ids: Any = None,
+        sample_weight: Any = None,
+        reference: str | None = None,
+        allow_erased: bool = False,
+        delimiter: str | None = None,
+        dry_run: bool = False,
+    ) -> Outcome:
+        """Learn rows that are not there yet.
+
+        Parameters
+        ----------
+        data : path, data frame, or array
+            Rows with ids and labels in their columns; an array needs `ids` (and `y`).
+        y, ids, sample_weight : sequences, optional
+            For an array.
+        reference : str, optional
+            Kept in the log.
+        allow_erased : bool, default=False
+            Whether ids that were erased may come back.
+        delimiter : str, optional
+            Of a CSV file.
+        dry_run : bool, default=False
+            Only say what would move.
+        """
+        watch = Watch("learn", dry_run)
+        table = None if ids is not None else _read(data, self.settings, delimiter)
+        with self._session.changing("learn", reference, dry_run) as change:
+            if table is None:
+                batch = encode_arrays(data, y, ids, sample_weight, change.settings)
+            else:
+                batch = encode(table, change.settings)
+            watch.begin(change)
+            _require_new(change, batch.ids, allow_erased)
+            add_batch(change, batch)
+            watch.end(change, added=len(batch))
+        return watch.outcome(change)
+
+    def forget(
+        self,
+        ids: Any,
+        *,
+        reference: str | None = None,
+        missing: str = "raise",
+        suppress: bool = True,
+        dry_run: bool = False,
+    ) -> Outcome:
+        """Erase rows: from the model, from the table, and from every file of the folder.
+
+        Parameters
+        ----------
+        ids : id or sequence of ids
+        reference : str, optional
+            The request behind it; `receipt` finds the erasure by it.
+        missing : {"raise", "ignore"}
+            What to do about ids that are not there.
+        suppress : bool, default=True
+            Whether to refuse these ids when a later file brings them.
+        dry_run : bool, default=False
+            Only say what would move.
+        """
+        if missing not in ("raise", "ignore"):
+            raise ValueError(f"missing={missing!r} must be 'raise' or 'ignore'")
+        watch = Watch("forget", dry_run)
+        names = _names(ids)
+        with self._session.changing("forget", reference, dry_run) as change:
+            found = _find(change, names, missing)
+            watch.begin(change)
+            erase_records(change, found, suppress)
+            watch.end(change, removed=len(found))
+        return watch.outcome(change)
+
+    def revise(
+        self,
+        data: Any,
+        *,
+        reference: str | None = None,
+        delimiter: str | None = None,
+        dry_run: bool = False,
+    ) -> Outcome:
+        """Correct rows that are there: labels, features or weights, by the columns of `data`.
+
+        Parameters
+        ----------
+        data : path or data frame
+            The ids, and the columns to correct; what is left out stays.
+        reference, delimiter, dry_run
+            As in `learn`.
+        """
+        watch = Watch("revise", dry_run)
+        table = _read(data, self.settings, delimiter)
+        with self._session.changing("revise", reference, dry_run) as change:
+            found = _find(change, table_ids(table, change.settings), "raise")
+            watch.begin(change)
+            correct_records(change, found, table)
+            watch.end(change, revised=len(found))
+        return watch.outcome(change)
+
+
+# -- within --------------------------------------------------------------------------------------
+
+
+def _read(data: Any, settings: Settings, delimiter: str | None) -> Table:
+    if isinstance(data, (str, os.PathLike)):
+        return read_table(os.fspath(data), text_columns(settings), delimiter)
+    return as_table(data)
+
+
+def _names(ids: Any) -> list[str]:
+    given = list(ids) if hasattr(ids, "__iter__") and not isinstance(ids, str) else [ids]
+    names = [as_id(item) for item in given]
+    if len(set(names)) != len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise IdError(f"ids has {_listing(twice)} more than once; name each id once")
+    return names
+
+
+def _find(change: Change, names: Sequence[str], missing: str) -> list[records.Record]:
+    held = records.find(change.connection, names)
+    unknown = [name for name in names if name not in held]
+    if unknown and missing == "raise":
+        raise IdError(f"ids {_listing(unknown)} are not in the store; check them against its ids")
+    return [held[name] for name in names if name in held]
+
+
+def _require_new(change: Change, names: Sequence[str], allow_erased: bool) -> None:
+    held = records.find(change.connection, names)
+    if held:
+        raise IdError(
+            f"ids {_listing([name for name in names if name in held])} are in the store already; "
+            "use revise to correct them"
+        )
+    marks = {mark(change.settings, name): name for name in names}
+    erased = [marks[found] for found in find_marks(change, list(marks))]
+    if erased and not allow_erased:
+        raise IdError(
+            f"ids {_listing(erased)} were erased from this store and are refused; leave them out "
+            "of the file, or allow erased ids to come back"
+        )
+    if erased:
+        lift_marks(change, [mark(change.settings, name) for name in erased])
+
+
+def _listing(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:_LISTED]))
+    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
+
+
+def _predictions(model: Any, batch: Batch) -> dict[str, Any]:
+    columns: dict[str, Any] = {"id": batch.ids, "prediction": model.predict(batch.X)}
+    if hasattr(model, "decision_function"):
+        decisions = np.asarray(model.decision_function(batch.X))
+        if decisions.ndim == 1:
+            columns["decision"] = decisions
+        else:
+            for label, values in zip(model.classes_, decisions.T, strict=False):
+                columns[f"decision_{label}"] = values
+    return columns

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Marks of erased ids, so that a later file does not bring them back.
+
+A mark is an HMAC of the id under the store's own key. Whoever has the folder can test a guess
+against it, which is what it is for; the id itself cannot be read from it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from adiabat.store.schema import suppressed
+from adiabat.store.session import Change
+from adiabat.store.settings import Settings
+
+_AT_ONCE = 10_000
+
+
+def mark(settings: Settings, name: str) -> bytes:
+    """The mark of an id."""
+    return hmac.digest(bytes.fromhex(settings.pepper), b"erased\0" + name.encode(), "sha256")
+
+
+def find_marks(change: Change, marks: Sequence[bytes]) -> list[bytes]:
+    """Those of the marks that are on the list."""
+    found: list[bytes] = []
+    for start in range(0, len(marks), _AT_ONCE):
+        part = marks[start : start + _AT_ONCE]
+        chosen = sa.select(suppressed.c.mark).where(suppressed.c.mark.in_(part))
+        found += change.connection.execute(chosen).scalars()
+    return found
+
+
+def add_marks(change: Change, names: Sequence[str]) -> None:
+    """Put ids on the list."""
+    new = {mark(change.settings, name) for name in names}
+    new -= set(find_marks(change, list(new)))
+    if new:
+        change.connection.execute(sa.insert(suppressed), [{"mark": item} for item in sorted(new)])
+        change.suppressed.add(new)
+
+
+def lift_marks(change: Change, marks: Sequence[bytes]) -> None:
+    """Take marks off the list."""
+    change.connection.execute(
+        sa.delete(suppressed).where(suppressed.c.mark == sa.bindparam("m")),
+        [{"m": item} for item in marks],
+    )
+    change.suppressed.remove(marks)

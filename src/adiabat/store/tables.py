@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files of rows in and out: CSV, Parquet, Feather and svmlight, by the ending of the name.
+
+Reading is strict. What cannot be taken as it is raises `InputFileError`, which names the file, the
+line or row, the column and the remedy, and never quotes more than the one value at fault.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+from adiabat.errors import InputFileError
+
+FORMATS: Final[dict[str, str]] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+}
+_OTHER_DELIMITERS: Final = {";": "';'", "\t": "a tab", "|": "'|'", ",": "','"}
+
+
+@dataclass
+class Table:
+    """Rows of a file, or of a data frame.
+
+    `columns` are Arrow arrays by name. A svmlight file has none; it has `sparse`, the features, and
+    `targets`, and its ids are the comments of its lines.
+    """
+
+    name: str
+    format: str
+    n: int
+    columns: dict[str, Any] = field(default_factory=dict)
+    sparse: Any = None
+    targets: npt.NDArray[np.float64] | None = None
+    delimiter: str = ","
+
+    def place(self, row: int) -> str:
+        """Where a row stands: the line of a text file, counted from 1, or the row of another."""
+        if self.format == "csv":
+            return f"line {_csv_line(self.name, self.delimiter, row)}"
+        if self.format == "svmlight":
+            return f"line {_svmlight_lines(self.name)[row][0]}"
+        return f"row {row + 1}"
+
+
+def format_of(path: str, purpose: str = "read") -> str:
+    """The format of a file by the ending of its name; a trailing .gz of a CSV is passed over."""
+    base = path[:-3] if path.endswith(".gz") else path
+    ending = os.path.splitext(base)[1].lower()
+    if ending not in FORMATS or (base != path and FORMATS[ending] != "csv"):
+        raise InputFileError(
+            f"{path!r} cannot be {purpose}: its ending is none of {', '.join(FORMATS)}; rename it"
+        )
+    return FORMATS[ending]
+
+
+def read_table(path: str, text: Sequence[str] = (), delimiter: str | None = None) -> Table:
+    """Read a file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    text : sequence of str
+        Columns to take as text, as they are written: ids, labels, categories.
+    delimiter : str, optional
+        Of a CSV file; a tab for ``.tsv``, else a comma.
+    """
+    kind = format_of(path)
+    if not os.path.isfile(path):
+        raise InputFileError(f"{path!r} is not a file; check the path")
+    if os.path.getsize(path) == 0:
+        raise InputFileError(f"{path!r} is empty: not even a header; check how it was written")
+    if kind == "svmlight":
+        return _read_svmlight(path)
+    if kind == "csv":
+        delimiter = delimiter or ("\t" if ".tsv" in path.lower() else ",")
+        arrow = _read_csv(path, text, delimiter)
+    else:
+        delimiter = ","
+        reader = pa.parquet.read_table if kind == "parquet" else pa.feather.read_table
+        try:
+            arrow = reader(path)
+        except (pa.ArrowException, OSError) as error:
+            raise InputFileError(
+                f"{path!r} cannot be read as {kind} ({_first_line(error)}); it may be truncated: "
+                "copy it again"
+            ) from error
+    return _table(path, kind, arrow, delimiter)
+
+
+def as_table(source: Any) -> Table:
+    """A data frame (pandas, polars, Arrow) or a mapping of columns as a table."""
+    if isinstance(source, pa.Table):
+        arrow = source
+    elif isinstance(source, Mapping):
+        arrow = pa.table(dict(source))
+    elif hasattr(source, "__arrow_c_stream__"):
+        arrow = pa.table(source)
+    elif hasattr(source, "to_dict") and hasattr(source, "columns"):
+        arrow = pa.Table.from_pandas(source, preserve_index=False)
+    else:
+        raise TypeError(
+            f"data is a {type(source).__name__}; pass the path of a file, a data frame, or an "
+            "array X together with ids"
+        )
+    return _table("data", "frame", arrow, ",")
+
+
+def write_table(path: str, columns: Mapping[str, Any]) -> None:
+    """Write columns to a file; for svmlight the columns ``id`` and ``prediction``."""
+    kind = format_of(path, "written")
+    if kind == "svmlight":
+        _write_svmlight(path, columns)
+        return
+    arrow = pa.table(dict(columns))
+    if kind == "csv":
+        options = pa.csv.WriteOptions(
+            delimiter="\t" if path.lower().endswith(".tsv") else ",", quoting_style="needed"
+        )
+        with pa.output_stream(path) as stream:
+            pa.csv.write_csv(arrow, stream, options)
+    elif kind == "parquet":
+        pa.parquet.write_table(arrow, path)
+    else:
+        pa.feather.write_feather(arrow, path)
+
+
+# -- CSV ---------------------------------------------------------------------------------------
+
+
+def _read_csv(path: str, text: Sequence[str], delimiter: str) -> pa.Table:
+    ragged: list[Any] = []
+
+    def note(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    try:
+        with pa.input_stream(path) as stream:
+            return pa.csv.read_csv(
+                stream,
+                read_options=pa.csv.ReadOptions(use_threads=False),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=delimiter, invalid_row_handler=note, newlines_in_values=True
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types={name: pa.string() for name in text},
+                    strings_can_be_null=False,
+                ),
+            )
+    except (pa.ArrowException, OSError) as error:
+        if ragged:
+            row = ragged[0]
+            raise InputFileError(
+                f"{path!r} has {row.actual_columns} values where its header has "
+                f"{row.expected_columns} columns, on line {_ragged_line(path, delimiter)}; "
+                "put values that contain the delimiter in quotes"
+            ) from error
+        raise InputFileError(
+            f"{path!r} cannot be read as CSV in UTF-8 ({_first_line(error)}); write it anew"
+        ) from error
+
+
+def _csv_rows(path: str, delimiter: str) -> Any:
+    """(last line, values) of every row that is not blank, the header first."""
+    with pa.input_stream(path) as stream:
+        text = io.TextIOWrapper(io.BufferedReader(stream), "utf-8-sig", "replace", newline="")
+        reader = csv.reader(text, delimiter=delimiter)
+        for values in reader:
+            if values:
+                yield reader.line_num, values
+
+
+def _csv_line(path: str, delimiter: str, row: int) -> int:
+    for number, (line, _) in enumerate(_csv_rows(path, delimiter)):
+        if number == row + 1:
+            return int(line)
+    return row + 2
+
+
+def _ragged_line(path: str, delimiter: str) -> int:
+    width = None
+    for line, values in _csv_rows(path, delimiter):
+        if width is None:
+            width = len(values)
+        elif len(values) != width:
+            return int(line)
+    return 1
+
+
+# -- svmlight ----------------------------------------------------------------------------------
+
+
+def _svmlight_lines(path: str) -> list[tuple[int, str]]:
+    """(line, comment) of every line that holds a row."""
+    found = []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            data, _, comment = line.partition("#")
+            if data.strip():
+                found.append((number, comment.strip()))
+    return found
+
+
+def _read_svmlight(path: str) -> Table:
+    try:
+        features, targets = load_svmlight_file(path)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InputFileError(
+            f"{path!r} cannot be read as svmlight ({_first_line(error)}); each line is "
+            "'target index:value index:value # id'"
+        ) from error
+    lines = _svmlight_lines(path)
+    for number, comment in lines:
+        if not comment:
+            raise InputFileError(f"{path!r} has no id on line {number}; end each line with '# id'")
+    ids = pa.array([comment for _, comment in lines], pa.string())
+    table = Table(path, "svmlight", len(lines), {"id": ids}, sp.csr_array(features), targets)
+    table.sparse.sum_duplicates()
+    return table
+
+
+def _write_svmlight(path: str, columns: Mapping[str, Any]) -> None:
+    predictions = np.asarray(columns["prediction"])
+    try:
+        targets = predictions.astype(np.float64)
+    except ValueError as error:
+        raise InputFileError(
+            f"{path!r} cannot hold labels that are text: svmlight has numbers only; choose .csv"
+        ) from error
+    buffer = io.BytesIO()
+    dump_svmlight_file(np.empty((len(targets), 0)), targets, buffer)
+    lines = buffer.getvalue().decode("ascii").splitlines()
+    with open(path, "w", encoding="utf-8") as file:
+        for line, name in zip(lines, columns["id"], strict=True):
+            file.write(f"{line.rstrip()} # {name}\n")
+
+
+# -- all -----------------------------------------------------------------------------------------
+
+
+def _table(path: str, kind: str, arrow: pa.Table, delimiter: str) -> Table:
+    names = arrow.column_names
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputFileError(f"{path!r} has the column {twice[0]!r} twice; rename one of them")
+    if kind == "csv" and len(names) == 1:
+        for other, said in _OTHER_DELIMITERS.items():
+            if other != delimiter and other in names[0]:
+                raise InputFileError(
+                    f"{path!r} has a single column; it seems to be separated by {said} and not by "
+                    f"{_OTHER_DELIMITERS.get(delimiter, repr(delimiter))}: give the delimiter"
+                )
+    columns = {name: arrow.column(i).combine_chunks() for i, name in enumerate(names)}
+    return Table(path, kind, arrow.num_rows, columns, delimiter=delimiter)
+
+
+def _first_line(error: BaseException) -> str:
+    # Arrow quotes the offending row after a colon; rows do not belong into messages.
+    return str(error).splitlines()[0].split(": ")[0][:200] if str(error) else type(error).__name__

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Is a store what its log says, and is its model the optimum? Everything is read and recomputed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import sqlalchemy as sa
+
+from adiabat.errors import AdiabatError, StoreDamagedError
+from adiabat.store import connection as database
+from adiabat.store import log, records, schema
+from adiabat.store.digests import SetDigest
+from adiabat.store.session import Session
+from adiabat.store.settings import Settings
+from adiabat.store.signing import signature_holds
+from adiabat.store.tasks import TASKS, certificate_fields, is_fitted
+
+# Decision values of a refit may differ by what two optima within `tol` may differ.
+_AGREE: Final = 1e-6
+
+
+@dataclass
+class Verification:
+    """What `verify` found.
+
+    Attributes
+    ----------
+    ok : bool
+    problems : list of str
+        A sentence each; empty if all is well.
+    checks : list of str
+        What was checked and holds.
+    entries, rows : int
+    head : str or None
+        Hash of the last entry: keep it elsewhere to notice a log that was cut or written anew.
+    certificate : dict or None
+        Recomputed from the rows.
+    retrained : dict or None
+        With ``retrain=True``, the largest difference from a model fitted anew.
+    """
+
+    ok: bool = True
+    problems: list[str] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    entries: int = 0
+    rows: int = 0
+    head: str | None = None
+    certificate: dict[str, Any] | None = None
+    retrained: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON."""
+        return asdict(self)
+
+
+def verify(
+    session: Session, *, retrain: bool, public_key: str | os.PathLike[str] | None
+) -> Verification:
+    """Check a store; what does not hold is listed, not raised."""
+    result = Verification()
+    pinned = None if public_key is None else _read_public_key(public_key)
+
+    def check(said: str, action: Callable[[], None]) -> bool:
+        try:
+            action()
+        except (AdiabatError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            result.ok = False
+            result.problems.append(f"{said}: {error}")
+            return False
+        result.checks.append(said)
+        return True
+
+    session.drop_model()
+    try:
+        with session.reading() as (connection, head, settings):
+            result.head = head.hash
+            sound = check("pages and indices of the database", lambda: _pages(connection))
+            sound &= check("chain of the log", lambda: _chain(connection, result))
+            sound &= check("rows against their digest", lambda: _rows(connection, head, result))
+            sound &= check("erased ids", lambda: _suppressed(connection, head))
+            sound &= check("signatures", lambda: _signatures(connection, head, settings, pinned))
+            if sound and check("model against its digest", lambda: _model(session, settings)):
+                check("certificate", lambda: _certificate(session, result))
+                if retrain:
+                    held = list(records.read_all(connection))
+                    check("refit", lambda: _refit(session, settings, held, result))
+    except AdiabatError as error:
+        result.ok = False
+        result.problems.append(str(error))
+    return result
+
+
+def _pages(connection: sa.Connection) -> None:
+    problems = database.integrity_problems(connection)
+    if problems:
+        raise StoreDamagedError("; ".join(problems))
+
+
+def _chain(connection: sa.Connection, result: Verification) -> None:
+    speaking = 0
+    before: log.Entry | None = None
+    for entry in log.read_chain(connection):
+        speaking += bool(log.read_commitments(connection, entry))
+        if before is not None:
+            for part in ("dataset", "model", "certificate"):
+                if entry.body[part]["before"] != before.body[part]["after"]:
+                    raise StoreDamagedError(
+                        f"entry {entry.seq} begins with another {part} than entry {before.seq} left"
+                    )
+        before = entry
+        result.entries += 1
+    count = sa.select(sa.func.count()).select_from(schema.commitments)
+    if connection.execute(count).scalar_one() != speaking:
+        raise StoreDamagedError("there are commitments that no entry speaks of")
+
+
+def _rows(connection: sa.Connection, head: log.Entry, result: Verification) -> None:
+    digest = SetDigest()
+    last = -1
+    for record in records.read_all(connection):
+        digest.add([record.leaf()])
+        result.rows += 1
+        last = record.number
+    state = connection.execute(sa.select(schema.state)).mappings().one()
+    if digest.hexdigest() != head.body["dataset"]["after"]:
+        raise StoreDamagedError("the training rows are not those that the log vouches for")
+    if digest.to_bytes() != state["dataset"] or state["entry"] != head.seq:
+        raise StoreDamagedError("the state is not that of the last entry")
+    if state["next_number"] != head.body["next_number"] or state["next_number"] <= last:
+        raise StoreDamagedError("the running number is not that of the last entry")
+
+
+def _suppressed(connection: sa.Connection, head: log.Entry) -> None:
+    digest = SetDigest()
+    digest.add(connection.execute(sa.select(schema.suppressed.c.mark)).scalars())
+    state = connection.execute(sa.select(schema.state)).mappings().one()
+    if digest.hexdigest() != head.body["suppressed"] or digest.to_bytes() != state["suppressed"]:
+        raise StoreDamagedError("the marks of erased ids are not those that the log vouches for")
+
+
+def _signatures(
+    connection: sa.Connection, head: log.Entry, settings: Settings, pinned: bytes | None
+) -> None:
+    wanted = pinned or (bytes.fromhex(settings.public_key) if settings.public_key else None)
+    signed = {row.seq: row for row in connection.execute(sa.select(schema.signatures))}
+    if wanted is None:
+        if signed:
+            raise StoreDamagedError("there are signatures, and the store does not sign")
+        return
+    for entry in log.read_chain(connection):
+        row = signed.pop(entry.seq, None)
+        if row is None or row.public_key != wanted:
+            raise StoreDamagedError(f"entry {entry.seq} is not signed under the expected key")
+        if not signature_holds(wanted, row.signature, entry.hash):
+            raise StoreDamagedError(f"the signature of entry {entry.seq} is not valid")
+    if signed:
+        raise StoreDamagedError("there are signatures of entries that are not there")
+
+
+def _model(session: Session, settings: Settings) -> None:
+    model = session.model()
+    for name, value in settings.parameters.items():
+        if model.get_params()[name] != value:
+            raise StoreDamagedError(f"the model has another {name} than the settings")
+
+
+def _certificate(session: Session, result: Verification) -> None:
+    model = session.model()
+    if not is_fitted(model):
+        if result.rows:
+            raise StoreDamagedError("there are rows, and the model has learned none")
+        return
+    certificate = model.certificate()
+    result.certificate = certificate_fields(certificate)
+    if not certificate.ok:
+        raise StoreDamagedError(str(certificate))
+    if certificate.n_samples != result.rows:
+        raise StoreDamagedError(
+            f"the model has {certificate.n_samples} rows, the table has {result.rows}"
+        )
+
+
+def _refit(
+    session: Session, settings: Settings, held: list[records.Record], result: Verification
+) -> None:
+    """A model fitted from nothing on the stored rows decides as this one does."""
+    model = session.model()
+    if not is_fitted(model):
+        return
+    task = TASKS[settings.task]
+    rows = records.as_rows(held, settings.n_features)
+    fresh = task.create({**settings.parameters, **task.held(model)})
+    numbers = np.array([record.number for record in held], dtype=np.int64)
+    task.learn(fresh, numbers, rows.X, rows.labels, rows.weights)
+    decide = "decision_function" if hasattr(model, "decision_function") else "predict"
+    ours = np.asarray(getattr(model, decide)(rows.X), dtype=np.float64)
+    theirs = np.asarray(getattr(fresh, decide)(rows.X), dtype=np.float64)
+    largest = float(np.max(np.abs(ours - theirs)))
+    allowed = _AGREE * max(1.0, float(np.max(np.abs(theirs))))
+    result.retrained = {"largest_difference": largest, "allowed": allowed, "rows": len(held)}
+    if not largest <= allowed:
+        raise StoreDamagedError(
+            f"decision values differ by {largest:.1e} from a model fitted anew ({allowed:.1e} "
+            "allowed)"
+        )
+
+
+def _read_public_key(path: str | os.PathLike[str]) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    with open(path, "rb") as file:
+        key = load_pem_public_key(file.read())
+    if not isinstance(key, Ed25519PublicKey):
+        raise ValueError(f"public key {os.fspath(path)!r} is not an Ed25519 key")
+    return key.public_bytes_raw()

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every command promises: JSON for scripts, and exit codes that say what went wrong."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import adiabat
+from adiabat.cli import output
+from adiabat.cli.main import app
+from store_tools import people
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    people(0, 60).to_csv("rows.csv", index=False)
+    people(60, 70).to_csv("more.csv", index=False)
+    init = "init m --id name --label good --categorical colour --C 5 --gamma 0.5"
+    assert call(init).exit_code == 0
+    assert call("learn m rows.csv").exit_code == 0
+    return tmp_path
+
+
+def call(line):
+    return CliRunner().invoke(app, line.split())
+
+
+def ask(line):
+    result = call(line + " --json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_a_day_in_json(folder):
+    assert ask("learn m more.csv --dry-run")[1]["moved"]["rows_compared"] == 60
+    assert ask("learn m more.csv --reference march")[1]["entry"] == 3
+    assert ask("forget m --id person-00003 --reference DSR-118")[1]["removed"] == 1
+    people(4, 5).assign(good="no")[["name", "good"]].to_csv("fix.csv", index=False)
+    assert ask("revise m fix.csv")[1]["revised"] == 1
+    assert ask("predict m more.csv -o out.parquet")[1]["rows"] == 10
+    assert ask("verify m --retrain")[1]["retrained"]["largest_difference"] < 1e-8
+    entries = ask("log m")[1]["entries"]
+    assert [e["operation"] for e in entries] == ["init", "learn", "learn", "forget", "revise"]
+    info = ask("info m")[1]
+    assert (info["rows"], info["features"], info["classes"]) == (69, 5, ["no", "yes"])
+
+
+def test_ids_from_a_file(folder):
+    (folder / "ids.txt").write_text("person-00001\nperson-00002\n")
+    assert ask("forget m --ids-file ids.txt")[1]["removed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("learn m rows.csv", output.BAD_INPUT, "already"),
+        ("learn m nothing.csv", output.BAD_INPUT, "not a file"),
+        ("learn nowhere rows.csv", output.STORE, "holds no store"),
+        ("forget m --id nobody", output.BAD_INPUT, "'nobody'"),
+        ("forget m", output.BAD_INPUT, "--ids-file"),
+        ("init m --label good", output.STORE, "not empty"),
+        ("init n --label good --task svx", output.BAD_INPUT, "svx"),
+        ("init n --label good --C -1", output.BAD_INPUT, "C"),
+        ("predict m more.csv -o m/out.csv", output.STORE, "inside the store"),
+        ("predict m more.csv -o out.xls", output.BAD_INPUT, "ending"),
+    ],
+)
+def test_an_error_is_a_sentence_and_a_code(folder, line, code, message):
+    found, result = ask(line)
+    assert found == code == result["exit_code"] and message in result["error"]
+    assert not (folder / "m" / "out.csv").exists()
+
+
+def test_a_damaged_store_fails_the_check(folder):
+    path = folder / "m" / "store.sqlite"
+    data = path.read_bytes()
+    assert data.count(b"person-00042") >= 2  # the table, and its index
+    path.write_bytes(data.replace(b"person-00042", b"person-99942", 1))
+    code, found = ask("verify m")
+    assert code == output.CHECK_FAILED and not found["ok"] and found["problems"]
+
+
+def test_usage_is_code_two(folder):
+    assert call("learn m").exit_code == output.USAGE
+
+
+def test_the_console_script_is_installed(folder):
+    said = subprocess.run(
+        [sys.executable, "-c", "from adiabat.cli.main import run; run()", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == f"adiabat {adiabat.__version__}\n"
