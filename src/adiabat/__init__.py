@@ -15,18 +15,23 @@ from adiabat.errors import (
     IndefiniteKernelError,
     InputFileError,
     ModelFileError,
+    NotLearnedError,
     NotOptimalError,
     StoreDamagedError,
     StoreError,
     StoreLockedError,
 )
 from adiabat.estimators.loading import load
+from adiabat.estimators.lssvc import LSSVC
+from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.svc import SVC
 from adiabat.store import create_store, open_store
 
 __version__ = _version("adiabat")
 
 __all__ = [
+    "LSSVC",
+    "LSSVR",
     "SVC",
     "AdiabatError",
     "Certificate",
@@ -34,6 +39,7 @@ __all__ = [
     "IndefiniteKernelError",
     "InputFileError",
     "ModelFileError",
+    "NotLearnedError",
     "NotOptimalError",
     "StoreDamagedError",
     "StoreError",

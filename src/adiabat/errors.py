@@ -16,6 +16,7 @@ __all__ = [
     "IndefiniteKernelError",
     "InputFileError",
     "ModelFileError",
+    "NotLearnedError",
     "NotOptimalError",
     "StoreDamagedError",
     "StoreError",
@@ -75,6 +76,17 @@ class IdError(AdiabatError, ValueError):
     What to do: pass unique ids that are all ``int``, all ``str``, all ``bytes`` or all ``UUID``.
     Use ``revise`` for samples that are known already, and ``missing="ignore"`` to pass over ids
     that are not.
+    """
+
+
+class NotLearnedError(AdiabatError, ValueError):
+    """Rows to unlearn cannot be among those that were learned.
+
+    Raised by the models that hold no rows (`LSSVC`, `LSSVR`) when labels or counts of the rows are
+    unknown to them, or when what would be left could not come from any rows. The model is
+    unchanged. Not every mistake can be noticed: without the rows, only contradictions can.
+
+    What to do: pass the rows as they were learned, with the same targets and weights.
     """
 
 

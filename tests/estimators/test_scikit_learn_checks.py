@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from adiabat import SVC
+from adiabat import LSSVC, LSSVR, SVC
+from adiabat.feature_maps import Linear, Polynomial, RandomFourier
 
 # Not here, since they could not pass: decision_function_shape="ovo" (a check takes the columns of
 # three pairs for those of three classes; scikit-learn's own SVC fails it, too), "precomputed" and
@@ -23,6 +24,15 @@ CONFIGURATIONS = [
     SVC(solver="exchange", gamma="auto"),
     SVC(C=100.0),
     SVC(C=1e-3),
+    LSSVC(),
+    LSSVC(rho=0.1, fit_intercept=False),
+    LSSVC(feature_map=Polynomial(degree=2)),
+    LSSVR(),
+    LSSVR(rho=10.0, fit_intercept=False),
+    LSSVR(rho=0.1, feature_map=RandomFourier(n_components=200, gamma=0.05)),
+    Linear(),
+    Polynomial(),
+    RandomFourier(n_components=7),
 ]
 
 

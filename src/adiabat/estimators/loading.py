@@ -8,10 +8,12 @@ from typing import Any
 
 from adiabat.archive import read_archive
 from adiabat.errors import ModelFileError
+from adiabat.estimators.lssvc import LSSVC
+from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.svc import SVC
 
 # The file names an estimator; only these are ever made.
-_ESTIMATORS = {"SVC": SVC}
+_ESTIMATORS = {kind.__name__: kind for kind in (LSSVC, LSSVR, SVC)}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+def add_outer(hi: FloatArray, lo: FloatArray, z: FloatArray, s: float) -> None: ...
+def add_matrix(hi: FloatArray, lo: FloatArray, term: FloatArray, sign: float) -> None: ...
+def add_twofold(
+    hi: FloatArray, lo: FloatArray, term_hi: FloatArray, term_lo: FloatArray, sign: float
+) -> None: ...
+def residual(
+    hi: FloatArray,
+    lo: FloatArray,
+    ridge: FloatArray,
+    x: FloatArray,
+    b: FloatArray,
+    b_rest: FloatArray,
+) -> FloatArray: ...
+def centred(hi: FloatArray, lo: FloatArray, m: int) -> FloatArray: ...

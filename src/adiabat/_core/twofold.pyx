@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Symmetric matrices to twice the working precision: sums of outer products, and residuals.
+
+A number is an unevaluated sum hi + lo with |lo| <= half an ulp of hi (Dekker 1971), so 106 bits.
+Only entries on and above the diagonal are read or written. Products are split by Veltkamp's
+constant and not by a fused multiply-add, which not every machine has; no product of two halves
+rounds, so that a compiler that fuses them all the same changes nothing.
+
+    two_sum    s + e = a + b exactly        (Knuth)
+    two_prod   p + e = a * b exactly        (Dekker)
+"""
+
+import numpy as np
+
+cdef double SPLITTER = 134217729.0  # 2^27 + 1
+cdef enum:
+    LANES = 8  # partial sums of a dot product, so that they fill a vector register
+
+
+cdef inline double upper_half(double a) noexcept nogil:
+    """The leading 26 bits of a."""
+    cdef double c = SPLITTER * a
+    return c - (c - a)
+
+
+cdef inline void accumulate(double* hi, double* lo, double p, double e) noexcept nogil:
+    """(hi, lo) += p + e"""
+    cdef double s = hi[0] + p
+    cdef double b = s - hi[0]
+    cdef double rest = (hi[0] - (s - b)) + (p - b)
+    rest = rest + (lo[0] + e)
+    hi[0] = s + rest
+    lo[0] = rest - (hi[0] - s)
+
+
+cdef inline double product_error(
+    double p, double a_upper, double a_lower, double b_upper, double b_lower,
+) noexcept nogil:
+    """a * b - p, exactly, from the halves of a and b"""
+    return ((a_upper * b_upper - p) + a_upper * b_lower + a_lower * b_upper) + a_lower * b_lower
+
+
+cdef void add_row(
+    double* hi, double* lo, const double* z, const double* upper, const double* lower,
+    double a, double a_rest, Py_ssize_t start, Py_ssize_t stop,
+) noexcept nogil:
+    """(hi, lo)[j] += (a + a_rest) * z[j], j in [start, stop)"""
+    cdef double a_upper = upper_half(a), a_lower = a - upper_half(a)
+    cdef double p, e
+    cdef Py_ssize_t j
+    for j in range(start, stop):
+        p = a * z[j]
+        e = product_error(p, a_upper, a_lower, upper[j], lower[j]) + a_rest * z[j]
+        accumulate(&hi[j], &lo[j], p, e)
+
+
+def add_outer(
+    double[:, ::1] hi, double[:, ::1] lo, const double[::1] z, double s,
+):
+    """(hi, lo) += s z z'"""
+    cdef Py_ssize_t m = z.shape[0], i, j
+    cdef double a, s_upper = upper_half(s), s_lower = s - upper_half(s), rest
+    halves = np.empty((2, m))
+    cdef double[:, ::1] half = halves
+    if m == 0:
+        return
+    with nogil:
+        for j in range(m):
+            half[0, j] = upper_half(z[j])
+            half[1, j] = z[j] - half[0, j]
+        for i in range(m):
+            if z[i] == 0.0:
+                continue
+            a = s * z[i]
+            rest = product_error(a, s_upper, s_lower, half[0, i], half[1, i])
+            add_row(&hi[i, 0], &lo[i, 0], &z[0], &half[0, 0], &half[1, 0], a, rest, i, m)
+
+
+def add_matrix(double[:, ::1] hi, double[:, ::1] lo, const double[:, ::1] term, double sign):
+    """(hi, lo) += sign * term, sign being 1 or -1"""
+    cdef Py_ssize_t m = hi.shape[0], i, j
+    with nogil:
+        for i in range(m):
+            for j in range(i, m):
+                accumulate(&hi[i, j], &lo[i, j], sign * term[i, j], 0.0)
+
+
+def add_twofold(
+    double[:, ::1] hi, double[:, ::1] lo,
+    const double[:, ::1] term_hi, const double[:, ::1] term_lo, double sign,
+):
+    """(hi, lo) += sign * (term_hi, term_lo), sign being 1 or -1"""
+    cdef Py_ssize_t m = hi.shape[0], i, j
+    with nogil:
+        for i in range(m):
+            for j in range(i, m):
+                accumulate(&hi[i, j], &lo[i, j], sign * term_hi[i, j], sign * term_lo[i, j])
+
+
+cdef void multiply_row(
+    const double* hi, const double* lo, const double* x, const double* x_upper,
+    const double* x_lower, Py_ssize_t i, Py_ssize_t m, double* y, double* y_rest,
+) noexcept nogil:
+    """Row i of y += M x, and the part of the rows below that its mirror image has."""
+    cdef double sums[LANES]
+    cdef double rests[LANES]
+    cdef double a_upper, a_lower, p, e
+    cdef Py_ssize_t j, k, whole
+    accumulate(&y[i], &y_rest[i], hi[i] * x[i], product_error(
+        hi[i] * x[i], upper_half(hi[i]), hi[i] - upper_half(hi[i]), x_upper[i], x_lower[i],
+    ) + lo[i] * x[i])
+    for k in range(LANES):
+        sums[k] = rests[k] = 0.0
+    # y[j] += M[i, j] x[i] below the diagonal
+    for j in range(i + 1, m):
+        a_upper = upper_half(hi[j])
+        a_lower = hi[j] - a_upper
+        p = hi[j] * x[i]
+        e = product_error(p, a_upper, a_lower, x_upper[i], x_lower[i]) + lo[j] * x[i]
+        accumulate(&y[j], &y_rest[j], p, e)
+    # y[i] += M[i, i+1:] . x[i+1:], in lanes
+    whole = i + 1 + (m - i - 1) // LANES * LANES
+    j = i + 1
+    while j < whole:
+        for k in range(LANES):
+            a_upper = upper_half(hi[j + k])
+            a_lower = hi[j + k] - a_upper
+            p = hi[j + k] * x[j + k]
+            e = product_error(p, a_upper, a_lower, x_upper[j + k], x_lower[j + k])
+            accumulate(&sums[k], &rests[k], p, e + lo[j + k] * x[j + k])
+        j += LANES
+    for j in range(whole, m):
+        a_upper = upper_half(hi[j])
+        p = hi[j] * x[j]
+        e = product_error(p, a_upper, hi[j] - a_upper, x_upper[j], x_lower[j]) + lo[j] * x[j]
+        accumulate(&sums[0], &rests[0], p, e)
+    for k in range(LANES):
+        accumulate(&y[i], &y_rest[i], sums[k], rests[k])
+
+
+def residual(
+    const double[:, ::1] hi, const double[:, ::1] lo, const double[::1] ridge,
+    const double[::1] x, const double[::1] b, const double[::1] b_rest,
+):
+    """b + b_rest - (hi + lo + diag(ridge)) x, rounded once at the end.
+
+    The matrix may be larger than x is long: its leading block is meant.
+    """
+    cdef Py_ssize_t m = x.shape[0], i, j
+    cdef double p
+    halves, sums, answer = np.empty((3, m)), np.zeros((2, m)), np.empty(m)
+    cdef double[:, ::1] half = halves, y = sums
+    cdef double[::1] out = answer
+    if m == 0:
+        return answer
+    with nogil:
+        for j in range(m):
+            half[0, j] = -x[j]
+            half[1, j] = upper_half(-x[j])
+            half[2, j] = -x[j] - half[1, j]
+            p = -x[j] * ridge[j]
+            y[0, j] = b[j]
+            y[1, j] = b_rest[j]
+            accumulate(&y[0, j], &y[1, j], p, product_error(
+                p, upper_half(ridge[j]), ridge[j] - upper_half(ridge[j]), half[1, j], half[2, j],
+            ))
+        for i in range(m):
+            multiply_row(
+                &hi[i, 0], &lo[i, 0], &half[0, 0], &half[1, 0], &half[2, 0], i, m,
+                &y[0, 0], &y[1, 0],
+            )
+        for j in range(m):
+            out[j] = y[0, j] + y[1, j]
+    return answer
+
+
+def centred(double[:, ::1] hi, double[:, ::1] lo, Py_ssize_t m):
+    """G - h h'/c, rounded once: G the leading m x m block, h and c in column m.
+
+    The quotient is taken to twice the working precision: where the mean is large against the
+    spread, nearly all digits cancel.
+    """
+    cdef Py_ssize_t i, j
+    cdef double c = hi[m, m], q, q_rest, p, e, c_upper = upper_half(hi[m, m])
+    cdef double s, s_rest
+    answer, column = np.zeros((m, m)), np.empty((4, m))
+    cdef double[:, ::1] out = answer, h = column
+    with nogil:
+        for j in range(m):
+            h[0, j] = hi[j, m]
+            h[1, j] = upper_half(hi[j, m])
+            h[2, j] = hi[j, m] - h[1, j]
+            h[3, j] = lo[j, m]
+        for i in range(m):
+            # -h_i / c = q + q_rest
+            q = -h[0, i] / c
+            p = q * c
+            e = product_error(p, upper_half(q), q - upper_half(q), c_upper, c - c_upper)
+            q_rest = ((-h[0, i] - p) - e - h[3, i] - q * lo[m, m]) / c
+            for j in range(i, m):
+                s = hi[i, j]
+                s_rest = lo[i, j]
+                p = q * h[0, j]
+                e = product_error(p, upper_half(q), q - upper_half(q), h[1, j], h[2, j])
+                accumulate(&s, &s_rest, p, e + q_rest * h[0, j] + q * h[3, j])
+                out[i, j] = s + s_rest
+                out[j, i] = out[i, j]
+    return answer

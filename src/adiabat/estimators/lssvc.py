@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The least-squares classifier that learns and unlearns without keeping a row."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.multiclass import check_classification_targets
+
+from adiabat.errors import NotLearnedError
+from adiabat.estimators.least_squares import LeastSquaresMachine, Plan, Rows
+from adiabat.lssvm.machine import LeastSquares
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class LSSVC(ClassifierMixin, LeastSquaresMachine):
+    """Least-squares support vector classification in closed form, learned and unlearned exactly.
+
+    The model minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` with y = +1, -1 (LKW19).
+    It keeps w, the second moments of the rows and a matrix that follows from them: no training row.
+    More than two classes are one against the rest, as many right-hand sides of one matrix.
+
+    Parameters
+    ----------
+    rho : float, default=1.0
+        Price of the norm of w; above 0. The bias is free of it.
+    feature_map : transformer or None, default=None
+        phi; None for the features as they are. See :mod:`adiabat.feature_maps`.
+    fit_intercept : bool, default=True
+        Whether there is a bias b.
+    tol : float, default=1e-10
+        How far w and b may be off, relative to their size. They are as a rule exact to rounding;
+        beyond `tol` an update is refused.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Labels of the classes present, sorted.
+    coef_ : ndarray of shape (1 or n_classes, n_outputs_of_the_map)
+        w, a row for each output.
+    intercept_ : ndarray
+        b of each output.
+    C_ : ndarray
+        The auxiliary matrix of LKW19 (4), I - rho (rho I + Phi Phi')^-1; with a bias, Phi is taken
+        about its mean.
+    n_samples_ : int
+        Rows in the model.
+    last_update_ : UpdateReport
+        What the last call that changed the model did.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adiabat import LSSVC
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> y = np.array(["no", "no", "yes", "yes"])
+    >>> model = LSSVC(rho=0.1).fit(X, y)
+    >>> model.predict([[0.4], [2.6]])
+    array(['no', 'yes'], dtype='<U3')
+    >>> _ = model.forget(X[1:2], y[1:2])
+    >>> np.allclose(model.coef_, LSSVC(rho=0.1).fit(X[[0, 2, 3]], y[[0, 2, 3]]).coef_)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "rho": [Interval(Real, 0.0, None, closed="neither")],
+        "feature_map": [HasMethods(["fit", "transform"]), None],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        rho: float = 1.0,
+        feature_map: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-10,
+    ) -> None:
+        self.rho = rho
+        self.feature_map = feature_map
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LSSVC:
+        """Learn further rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array, optional
+            If given, labels outside it are an error. Classes never seen before are welcome
+            without it, at any call.
+
+        Returns
+        -------
+        self
+        """
+        if classes is not None:
+            unknown = np.setdiff1d(np.unique(np.asarray(y)), np.asarray(classes))
+            if len(unknown):
+                raise ValueError(
+                    f"y has labels {unknown[:10].tolist()} that are not in classes="
+                    f"{np.asarray(classes).tolist()}; leave classes out to admit new ones"
+                )
+        self.update(X, y, sample_weight=sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Outputs: (n,) for two classes, above 0 for ``classes_[1]``; else (n, n_classes)."""
+        outputs = self._decide(X)
+        if len(self.classes_) == 2:
+            return outputs[:, 0]
+        return outputs if len(self.classes_) > 2 else np.zeros((len(outputs), 1))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Labels: the class of the largest output."""
+        outputs = self.decision_function(X)
+        chosen = (outputs > 0.0).astype(np.int64) if outputs.ndim == 1 else outputs.argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[chosen]
+        return labels
+
+    # -- labels ----------------------------------------------------------------------------------
+
+    def _check_targets(self, y: Any) -> npt.NDArray[Any]:
+        labels = np.asarray(y)
+        if labels.ndim != 1:
+            labels = column_or_1d(labels, warn=True)
+        if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 1:
+            labels = np.array(labels.tolist())
+        if labels.dtype.kind not in "iubU":  # numbers that may be continuous, or objects
+            check_classification_targets(labels)
+        return labels
+
+    def _plan(self, added: Rows, removed: Rows) -> Plan:
+        started = self.__sklearn_is_fitted__()
+        old = self.classes_ if started else np.array([], dtype=added.y.dtype)
+        count = dict(zip(old.tolist(), self._class_counts, strict=True)) if started else {}
+        for label, number in zip(*np.unique(removed.y, return_counts=True), strict=True):
+            if count.get(label.item(), 0) < number:
+                raise NotLearnedError(
+                    f"remove_y has the label {label.item()!r} {number} times, and the model learned "
+                    f"{count.get(label.item(), 0)} rows of it; its labels are {old.tolist()[:10]}"
+                )
+            count[label.item()] -= int(number)
+        for label, number in zip(*np.unique(added.y, return_counts=True), strict=True):
+            if count and isinstance(label.item(), str) != isinstance(next(iter(count)), str):
+                raise ValueError(
+                    f"y has the label {label.item()!r}, but the labels so far are like "
+                    f"{next(iter(count))!r}; use one type of label"
+                )
+            count[label.item()] = count.get(label.item(), 0) + int(number)
+        classes = np.unique(np.array(list(count)))
+        place = {label: index for index, label in enumerate(old.tolist())}
+        return Plan(
+            columns=[place.get(label) for label in classes.tolist()],
+            combine=one_against_rest(len(classes)),
+            emptied=[i for i, label in enumerate(classes.tolist()) if count[label] == 0],
+            state=(classes, [count[label] for label in classes.tolist()]),
+        )
+
+    def _columns(self, y: Any, plan: Plan) -> FloatArray:
+        classes, _ = plan.state
+        return np.asarray(np.asarray(y)[:, None] == classes[None, :], dtype=np.float64)
+
+    def _adopt(self, model: LeastSquares, plan: Plan) -> LeastSquares:
+        classes, counts = plan.state
+        if plan.emptied:
+            stay = [i for i in range(len(classes)) if i not in plan.emptied]
+            model = model.retargeted(stay, one_against_rest(len(stay)))
+            classes, counts = classes[stay], [counts[i] for i in stay]
+        self.classes_, self._class_counts = classes, counts
+        return model
+
+
+def one_against_rest(n_classes: int) -> FloatArray:
+    """What the outputs aim at, in terms of the constant and of each class's indicator: 2 t - 1."""
+    if n_classes < 2:
+        return np.zeros((1 + n_classes, 0))
+    chosen = [1] if n_classes == 2 else range(n_classes)
+    combine = np.zeros((1 + n_classes, len(chosen)))
+    combine[0] = -1.0
+    for output, label in enumerate(chosen):
+        combine[1 + label, output] = 2.0
+    return combine

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Least-squares regression that learns and unlearns without keeping a row."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_array
+
+from adiabat.estimators.least_squares import LeastSquaresMachine, Plan, Rows
+from adiabat.lssvm.machine import LeastSquares
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
+    """Least-squares support vector regression in closed form, learned and unlearned exactly.
+
+    The model minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` (LKW19). It keeps w, the
+    second moments of the rows and a matrix that follows from them: no training row. Several values
+    for each row are as many right-hand sides of one matrix.
+
+    Parameters
+    ----------
+    rho : float, default=1.0
+        Price of the norm of w; above 0. The bias is free of it.
+    feature_map : transformer or None, default=None
+        phi; None for the features as they are. See :mod:`adiabat.feature_maps`.
+    fit_intercept : bool, default=True
+        Whether there is a bias b.
+    tol : float, default=1e-10
+        How far w and b may be off, relative to their size.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (width,) or (n_outputs, width)
+        w.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        b.
+    C_ : ndarray
+        The auxiliary matrix of LKW19 (4); with a bias, Phi is taken about its mean.
+    n_samples_ : int
+        Rows in the model.
+    last_update_ : UpdateReport
+        What the last call that changed the model did.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adiabat import LSSVR
+    >>> X = np.array([[0.0], [1.0], [2.0], [9.0]])
+    >>> y = np.array([1.0, 3.0, 5.0, 0.0])
+    >>> model = LSSVR(rho=1e-9).fit(X, y).forget(X[3:], y[3:])
+    >>> model.predict([[3.0]]).round(6)
+    array([7.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "rho": [Interval(Real, 0.0, None, closed="neither")],
+        "feature_map": [HasMethods(["fit", "transform"]), None],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        rho: float = 1.0,
+        feature_map: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-10,
+    ) -> None:
+        self.rho = rho
+        self.feature_map = feature_map
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+
+    def predict(self, X: Any) -> FloatArray:
+        """Values at some rows."""
+        outputs = self._decide(X)
+        return outputs[:, 0] if self._flat else outputs
+
+    # -- targets ---------------------------------------------------------------------------------
+
+    def _check_targets(self, y: Any) -> npt.NDArray[Any]:
+        checked: FloatArray = check_array(
+            y, dtype=np.float64, ensure_2d=False, allow_nd=False, input_name="y", copy=True
+        )
+        return checked
+
+    def _plan(self, added: Rows, removed: Rows) -> Plan:
+        shapes = {rows.y.shape[1:] for rows in (added, removed) if len(rows)}
+        if not self.__sklearn_is_fitted__():
+            self._flat = added.y.ndim == 1
+            width = 1 if self._flat else added.y.shape[1]
+        else:
+            width = self._model.moments.n_targets
+        expected: tuple[int, ...] = () if self._flat else (width,)
+        if shapes - {expected}:
+            raise ValueError(
+                f"y has the shape (n_rows, {', '.join(map(str, max(shapes)))}), and the model "
+                f"learned {width} values for each row; pass as many"
+            )
+        combine = np.vstack([np.zeros(width), np.eye(width)])
+        return Plan(columns=list(range(width)), combine=combine, emptied=[])
+
+    def _columns(self, y: Any, plan: Plan) -> FloatArray:
+        return np.asarray(y).reshape(len(y), -1)
+
+    def _adopt(self, model: LeastSquares, plan: Plan) -> LeastSquares:
+        return model

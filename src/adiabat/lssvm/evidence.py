@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the moments say: is w their solution, and can they be the moments of any rows?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from adiabat.certificate import Certificate
+from adiabat.errors import NotLearnedError
+from adiabat.lssvm.judge import normal_residual
+from adiabat.lssvm.machine import LeastSquares, relative_gap, relative_size, right_sides
+from adiabat.lssvm.moments import Moments
+
+FloatArray = npt.NDArray[np.float64]
+
+# A sum of squares may fall this far below zero, in units of rho, before it proves anything: so
+# little changes w by no more than this share.
+_DOUBT: Final = 1e-6
+# What is left of moments that should vanish, relative to what they were: 106 bits, many rows.
+_VANISHED: Final = 1e-12
+_REMEDY: Final = (
+    "Pass the rows as they were learned, with the same targets and sample_weight, or "
+    "approximate=True if they are known only roughly"
+)
+
+
+def certify(model: LeastSquares, held: Mapping[str, Any], afresh: bool) -> Certificate:
+    """The certificate of a machine; `afresh`: from a residual that shares no code with it."""
+    error, gap = model.error, model.gap
+    if afresh:
+        error, gap = _measured(model)
+    moments = model.moments
+    if moments.n_rough:
+        held = {**held, "rows_unlearned_roughly": moments.n_rough}
+    return Certificate(
+        residual=error,
+        gap=gap,
+        n_samples=moments.n,
+        n_support=moments.n_heavy,
+        tol=model.tol,
+        ok=error <= model.tol,
+        held_fixed=held,
+    )
+
+
+def _measured(model: LeastSquares) -> tuple[float, float]:
+    right, rest = right_sides(model.moments, model.intercept, model.combine)
+    ridge = model.ridge()
+    lacking = np.zeros_like(model.solution)
+    for k in range(lacking.shape[1]):
+        lacking[:, k] = normal_residual(
+            model.moments.hi, model.moments.lo, ridge, model.solution[:, k], right[:, k], rest[:, k]
+        )
+    correction = model.matrix.solve(lacking)
+    error = relative_size(correction, model.solution, model.scale(), model.moments.width)
+    return error, relative_gap(model, lacking, correction)
+
+
+def require_possible(
+    before: Moments, after: Moments, rho: float, emptied: Sequence[int] = ()
+) -> None:
+    """Refuse moments that no rows can have; `emptied` are targets that have no rows any more."""
+    if after.n_heavy < 0 or after.n < 0:
+        raise NotLearnedError(
+            f"remove_X has more rows than were learned: {before.n}, of which {before.n_heavy} "
+            f"have weight. {_REMEDY}"
+        )
+    if after.n_heavy == 0:
+        require_vanished(after.hi, before.hi, "all")
+    for target in emptied:
+        column = after.width + 1 + target
+        require_vanished(after.hi[:, column], before.hi[:, column], "their class")
+    moments = after
+    diagonal = moments.diagonal()
+    least = float(diagonal[: moments.width].min(initial=0.0))
+    if least < -_DOUBT * rho:
+        column = int(np.argmin(diagonal[: moments.width]))
+        raise NotLearnedError(
+            f"remove_X has rows that were never learned: without them feature {column} would have "
+            f"the sum of squares {least:.3g}. {_REMEDY}"
+        )
+    of_targets = diagonal[moments.width :]
+    if (of_targets < -_DOUBT * max(1.0, float(of_targets.max(initial=0.0)))).any():
+        raise NotLearnedError(
+            "remove_y or remove_sample_weight differs from what was learned: a sum of squares of "
+            f"targets, or a sum of weights, would be {of_targets.min():.3g}. {_REMEDY}"
+        )
+
+
+def require_vanished(left: FloatArray, before: FloatArray, what: str) -> None:
+    """Refuse a removal of the last rows that leaves something behind."""
+    scale = float(np.abs(before).max(initial=0.0))
+    rest = float(np.abs(left).max(initial=0.0))
+    if rest > _VANISHED * scale:
+        raise NotLearnedError(
+            f"remove_X differs from the rows that were learned: they are the last of {what}, but "
+            f"{rest:.1e} of their moments is left. {_REMEDY}"
+        )

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Z' diag(s) Z of a block of rows as a short sum of matrices, by BLAS, to 74 or 95 bits.
+
+Each column of Z is cut into its leading 21 bits and the rest, Z = H + L. Products of leading parts
+are integers below 2^42 in units of the columns, and 2^10 of them add up below 2^53: BLAS computes
+H'H without rounding in whatever order it pleases. What the rest contributes is 2^-21 times smaller,
+so that its rounding is, too; cut once more, 2^-42 times. Where the rest vanishes (pixels, counts,
+one-hot columns) one product is all there is, and it is exact. (The idea is that of Ozaki, Ogita,
+Oishi and Rump 2012.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Rows of a block: 2^10 products of 2 * 21 bits fit in the 53 bits of a float64.
+BLOCK_ROWS: Final = 1024
+_BITS: Final = 21
+_SPLITTER: Final = 134217729.0  # 2^27 + 1, Veltkamp's constant for float64
+
+
+def gram_terms(Z: FloatArray, s: FloatArray | None, cuts: int = 1) -> Iterator[FloatArray]:
+    """Matrices whose upper triangles add up to that of Z' diag(s) Z; s = None stands for ones.
+
+    One cut leaves 74 bits, two leave 95, in units of the largest entries of the columns.
+    """
+    if len(Z) > BLOCK_ROWS:
+        raise ValueError(f"a block has at most {BLOCK_ROWS} rows, not {len(Z)}")
+    pieces, rest = _pieces(Z, cuts)
+    if s is None:
+        for place, piece in enumerate(pieces):
+            yield piece.T @ piece
+            for other in pieces[:place]:
+                product = piece.T @ other
+                yield product
+                yield np.ascontiguousarray(product.T)
+        if rest is not None:
+            # Z'Z without its exact pieces X is X'R + R'X + R'R = M + M' with M = R'(X + R/2)
+            M = rest.T @ (Z - 0.5 * rest)
+            yield M + M.T
+        return
+    Q, lost = _scaled(Z, s)
+    scaled_pieces, scaled_rest = _pieces(Q, cuts)
+    for piece in pieces:
+        for other in scaled_pieces:
+            yield piece.T @ other
+    inexact = np.zeros((Z.shape[1], Z.shape[1]))
+    if scaled_rest is not None:
+        inexact += (Z if rest is None else Z - rest).T @ scaled_rest
+    if rest is not None:
+        inexact += rest.T @ Q
+    if lost is not None:
+        inexact += Z.T @ lost
+    yield inexact
+
+
+def _pieces(Z: FloatArray, cuts: int) -> tuple[list[FloatArray], FloatArray | None]:
+    """Leading bits, the bits after them, and so on; and what is left, if anything is."""
+    pieces, rest = [], Z
+    for _ in range(cuts):
+        piece, left = _cut(rest)
+        pieces.append(piece)
+        if left is None:
+            return pieces, None
+        rest = left
+    return pieces, rest
+
+
+def _cut(Z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """The leading bits of each column, as multiples of a unit of its own, and the rest."""
+    largest = np.maximum(Z.max(axis=0, initial=0.0), -Z.min(axis=0, initial=0.0))
+    _, exponent = np.frexp(largest)
+    # Adding and taking off 1.5 * 2^52 units rounds to whole units. A column of zeros has no unit.
+    shift = np.where(largest > 0.0, np.ldexp(1.5, 52 - _BITS + exponent), 0.0)
+    H = Z + shift
+    H -= shift
+    L = Z - H
+    return H, L if L.any() else None
+
+
+def _scaled(Z: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """s Z, and what rounding took from it (Dekker's product)."""
+    Q = s[:, None] * Z
+    s_upper, Z_upper = _upper_half(s)[:, None], _upper_half(Z)
+    s_lower, Z_lower = s[:, None] - s_upper, Z - Z_upper
+    E = ((s_upper * Z_upper - Q) + s_upper * Z_lower + s_lower * Z_upper) + s_lower * Z_lower
+    return Q, E if E.any() else None
+
+
+def _upper_half(a: FloatArray) -> FloatArray:
+    c = _SPLITTER * a
+    return np.asarray(c - (c - a))

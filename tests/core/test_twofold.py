@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Twice the working precision, against fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from adiabat._core.twofold import add_matrix, add_outer, add_twofold, centred, residual
+
+
+def wild(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.normal(size=shape) * 10.0 ** rng.integers(-6, 6, shape)
+
+
+def exact(hi: np.ndarray, lo: np.ndarray, i: int, j: int) -> Fraction:
+    i, j = min(i, j), max(i, j)
+    return Fraction(hi[i, j]) + Fraction(lo[i, j])
+
+
+@pytest.fixture
+def sums() -> tuple[np.ndarray, np.ndarray, dict[tuple[int, int], Fraction]]:
+    rng = np.random.default_rng(0)
+    m = 21  # more than two vectors' worth, and no multiple
+    hi, lo = np.zeros((m, m)), np.zeros((m, m))
+    truth = {(i, j): Fraction(0) for i in range(m) for j in range(i, m)}
+    for _ in range(30):
+        z, s = wild(rng, m), float(rng.normal())
+        add_outer(hi, lo, z, s)
+        for i, j in truth:
+            truth[i, j] += Fraction(s) * Fraction(z[i]) * Fraction(z[j])
+    return hi, lo, truth
+
+
+def test_outer_products_add_up(sums):
+    hi, lo, truth = sums
+    for (i, j), value in truth.items():
+        assert abs(exact(hi, lo, i, j) - value) <= abs(value) * Fraction(1, 10**27)
+
+
+def test_nothing_below_the_diagonal_is_touched(sums):
+    hi, lo, _ = sums
+    assert not np.tril(hi, -1).any() and not np.tril(lo, -1).any()
+
+
+def test_what_is_taken_off_again_leaves_nothing(sums):
+    hi, lo, _ = sums
+    z = wild(np.random.default_rng(1), len(hi))
+    before = hi.copy()
+    add_outer(hi, lo, z, 1e8)
+    add_outer(hi, lo, z, -1e8)
+    assert np.abs(np.triu(hi - before)).max() <= 1e-15 * np.abs(before).max()
+
+
+def test_matrices_and_twofold_matrices_add_up(sums):
+    hi, lo, truth = sums
+    term = wild(np.random.default_rng(2), *hi.shape)
+    total_hi, total_lo = hi.copy(), lo.copy()
+    add_matrix(total_hi, total_lo, term, 1.0)
+    add_twofold(total_hi, total_lo, hi, lo, -1.0)
+    for i, j in truth:
+        assert abs(exact(total_hi, total_lo, i, j) - Fraction(term[i, j])) <= abs(
+            Fraction(term[i, j])
+        ) * Fraction(1, 10**12)
+
+
+def test_residual_is_rounded_once(sums):
+    hi, lo, _ = sums
+    rng = np.random.default_rng(3)
+    m = len(hi) - 2  # a leading block
+    x, b, rest, ridge = wild(rng, m), wild(rng, m), 1e-17 * wild(rng, m), np.abs(wild(rng, m))
+    found = residual(hi, lo, ridge, x, b, rest)
+    for i in range(m):
+        truth = Fraction(b[i]) + Fraction(rest[i]) - Fraction(ridge[i]) * Fraction(x[i])
+        terms = [exact(hi, lo, i, j) * Fraction(x[j]) for j in range(m)]
+        truth -= sum(terms)
+        size = max(abs(term) for term in terms)
+        assert abs(Fraction(found[i]) - truth) <= abs(truth) * Fraction(1, 10**15) + size * Fraction(
+            1, 10**28
+        )
+
+
+def test_centred_survives_a_mean_that_dwarfs_the_spread():
+    rng = np.random.default_rng(4)
+    rows = np.column_stack([1e7 + rng.normal(size=(50, 5)), np.ones(50)])
+    hi, lo = np.zeros((6, 6)), np.zeros((6, 6))
+    for row in rows:
+        add_outer(hi, lo, row, 1.0)
+    found = centred(hi, lo, 5)
+    for i in range(5):
+        for j in range(5):
+            truth = exact(hi, lo, i, j) - exact(hi, lo, i, 5) * exact(hi, lo, j, 5) / 50
+            assert abs(Fraction(found[i, j]) - truth) <= Fraction(1, 10**13)
+
+
+def test_nothing_in_nothing_out():
+    empty = np.zeros((0, 0))
+    add_outer(empty, empty, np.zeros(0), 1.0)
+    assert residual(empty, empty, np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0,)
