@@ -8,7 +8,7 @@ RandomFourier       sqrt(2/D) cos(omega'x + beta), E phi(x)'phi(z) = exp(-gamma 
 Nystroem            K(x, L) K(L, L)^-1/2 for given landmarks L
 ==================  ==============================================================
 
-None looks at the rows it is fitted on, only at how many columns they have: rows learned or forgotten
+None looks at the rows it is fitted on, only at how many columns they have: what comes or goes
 later cannot change what a map means. The landmarks of `Nystroem` are data all the same, and stay
 in the model whatever it forgets.
 """

@@ -77,9 +77,9 @@ def test_residual_is_rounded_once(sums):
         terms = [exact(hi, lo, i, j) * Fraction(x[j]) for j in range(m)]
         truth -= sum(terms)
         size = max(abs(term) for term in terms)
-        assert abs(Fraction(found[i]) - truth) <= abs(truth) * Fraction(1, 10**15) + size * Fraction(
-            1, 10**28
-        )
+        assert abs(Fraction(found[i]) - truth) <= abs(truth) * Fraction(
+            1, 10**15
+        ) + size * Fraction(1, 10**28)
 
 
 def test_centred_survives_a_mean_that_dwarfs_the_spread():

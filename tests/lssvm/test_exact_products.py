@@ -13,7 +13,10 @@ from adiabat.lssvm.exact_products import BLOCK_ROWS, gram_terms
 
 def truth(Z: np.ndarray, s: np.ndarray, i: int, j: int) -> Fraction:
     return sum(
-        (Fraction(w) * Fraction(a) * Fraction(b) for w, a, b in zip(s, Z[:, i], Z[:, j], strict=True)),
+        (
+            Fraction(w) * Fraction(a) * Fraction(b)
+            for w, a, b in zip(s, Z[:, i], Z[:, j], strict=True)
+        ),
         Fraction(0),
     )
 

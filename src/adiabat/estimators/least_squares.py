@@ -111,21 +111,6 @@ class LeastSquaresMachine(BaseEstimator):
             self._start(X, y, sample_weight, started)
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn further rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self
-        """
-        self.update(X, y, sample_weight=sample_weight)
-        return self
-
     def forget(
         self, X: Any, y: Any, sample_weight: Any = None, *, approximate: bool = False
     ) -> Any:

@@ -23,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 class LSSVC(ClassifierMixin, LeastSquaresMachine):
     """Least-squares support vector classification in closed form, learned and unlearned exactly.
 
-    The model minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` with y = +1, -1 (LKW19).
+    Minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` with y = +1, -1 (LKW19).
     It keeps w, the second moments of the rows and a matrix that follows from them: no training row.
     More than two classes are one against the rest, as many right-hand sides of one matrix.
 
@@ -148,7 +148,7 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
         for label, number in zip(*np.unique(removed.y, return_counts=True), strict=True):
             if count.get(label.item(), 0) < number:
                 raise NotLearnedError(
-                    f"remove_y has the label {label.item()!r} {number} times, and the model learned "
+                    f"remove_y has the label {label.item()!r} {number} times, and the model has "
                     f"{count.get(label.item(), 0)} rows of it; its labels are {old.tolist()[:10]}"
                 )
             count[label.item()] -= int(number)

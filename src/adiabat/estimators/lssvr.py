@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
     """Least-squares support vector regression in closed form, learned and unlearned exactly.
 
-    The model minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` (LKW19). It keeps w, the
+    Minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` (LKW19). It keeps w, the
     second moments of the rows and a matrix that follows from them: no training row. Several values
     for each row are as many right-hand sides of one matrix.
 
@@ -80,6 +80,21 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
         self.feature_map = feature_map
         self.fit_intercept = fit_intercept
         self.tol = tol
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LSSVR:
+        """Learn further rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self.update(X, y, sample_weight=sample_weight)
+        return self
 
     def predict(self, X: Any) -> FloatArray:
         """Values at some rows."""

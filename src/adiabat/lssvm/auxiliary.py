@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The auxiliary matrix: the inverse that answers for the rows, rebuilt or updated.
 
-LKW19 keeps C = I - rho S^-1 with S = rho I + Phi Phi' (4). Kept here is P = S^-1, which differs by a
+LKW19 keeps C = I - rho S^-1 with S = rho I + Phi Phi' (4). Here it is P = S^-1, which differs by a
 shift and a factor and loses no digits in the difference. With a bias S is taken about the mean mu
 of the features, so that a large mean does not spoil its condition; then
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the moments say: is w their solution, and can they be the moments of any rows?"""
+"""What the moments say: whether w is their solution, and whether any rows can have them."""
 
 from __future__ import annotations
 

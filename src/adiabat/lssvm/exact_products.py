@@ -85,7 +85,7 @@ def _cut(Z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
 
 
 def _scaled(Z: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    """s Z, and what rounding took from it (Dekker's product)."""
+    """The product s Z, and what rounding took from it (Dekker's product)."""
     Q = s[:, None] * Z
     s_upper, Z_upper = _upper_half(s)[:, None], _upper_half(Z)
     s_lower, Z_lower = s[:, None] - s_upper, Z - Z_upper

@@ -26,7 +26,7 @@ def normal_residual(
     b: FloatArray,
     b_rest: FloatArray,
 ) -> FloatArray:
-    """b + b_rest - (hi + lo + diag(ridge)) x; the matrix is given by its upper triangle."""
+    """Return b + b_rest - (hi + lo + diag(ridge)) x; the matrix is given by its upper triangle."""
     m = len(x)
     upper = np.asarray(hi)[:m, :m]
     whole = np.triu(upper) + np.triu(upper, 1).T
@@ -43,7 +43,7 @@ def normal_residual(
 
 def _pieces(A: FloatArray, bits: int) -> list[FloatArray]:
     """Matrices that add up to A, each of whole multiples (below 2^bits) of a unit for each row."""
-    pieces = []
+    pieces: list[FloatArray] = []
     rest = np.array(A, dtype=np.float64)
     while rest.any() and len(pieces) < _PIECES:
         _, exponent = np.frexp(np.abs(rest).max(axis=1, keepdims=True))

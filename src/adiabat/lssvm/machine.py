@@ -116,7 +116,9 @@ class LeastSquares:
         matrix = AuxiliaryMatrix.rebuilt(moments, rho, intercept)
         right, _ = right_sides(moments, intercept, combine)
         start = matrix.solve(right)
-        blank = cls(moments, rho, intercept, tol, combine, matrix, start, 0.0, 0.0, Effort("rebuild"))
+        blank = cls(
+            moments, rho, intercept, tol, combine, matrix, start, 0.0, 0.0, Effort("rebuild")
+        )
         return blank._settled()
 
     def changed(self, batches: list[Batch], check: Check) -> LeastSquares:
@@ -242,7 +244,7 @@ class LeastSquares:
     def scale(self) -> FloatArray:
         """Units of the coefficients: the root of the diagonal of the matrix."""
         diagonal = self.moments.diagonal()[: len(self.solution)]
-        return np.sqrt(np.maximum(diagonal, 0.0) + self.ridge())
+        return np.asarray(np.sqrt(np.maximum(diagonal, 0.0) + self.ridge()))
 
     # -- what was learned ------------------------------------------------------------------------
 
