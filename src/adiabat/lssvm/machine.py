@@ -257,7 +257,7 @@ class LeastSquares:
     def biases(self) -> FloatArray:
         """B of each output."""
         if self.intercept:
-            return self.solution[self.moments.width]
+            return np.asarray(self.solution[self.moments.width])
         return np.zeros(self.solution.shape[1])
 
     def decide(self, phi: FloatArray) -> FloatArray:
