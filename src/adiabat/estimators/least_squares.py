@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from adiabat.engine.report import UpdateReport
 from adiabat.errors import NotLearnedError, NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.least_squares_files import load_state, save_state
+from adiabat.estimators.least_squares_rows import Plan, Rows, added_none
 from adiabat.estimators.validation import check_weights, n_rows, require_force, same_parameter
 from adiabat.feature_maps import description, same_map, spelled_out
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
@@ -32,32 +33,6 @@ from adiabat.lssvm.moments import Moments
 FloatArray = npt.NDArray[np.float64]
 
 _HELD = ("rho", "feature_map", "fit_intercept")
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Checked rows: features as given, targets as a subclass reads them, weights or None."""
-
-    X: Any
-    y: Any
-    weights: FloatArray | None
-
-    def __len__(self) -> int:
-        return int(self.X.shape[0])
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What an update does to the targets.
-
-    `columns` says where each target was before, None for a new one; `combine` what each output
-    aims at; `emptied` which targets no row will have; `state` is the subclass's own.
-    """
-
-    columns: list[int | None]
-    combine: FloatArray
-    emptied: list[int]
-    state: Any = None
 
 
 class LeastSquaresMachine(BaseEstimator):
@@ -457,8 +432,3 @@ class LeastSquaresMachine(BaseEstimator):
         X = self._check_rows(X)
         batch = Batch(X, np.empty((X.shape[0], 0)), None, 1.0, self._features)
         return np.concatenate([self._model.decide(phi) for phi, _, _ in batch.blocks()])
-
-
-def added_none(like: Rows) -> Rows:
-    """No rows, as wide as others."""
-    return Rows(like.X[:0], like.y[:0], None)

@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
 
 from adiabat.errors import NotLearnedError
-from adiabat.estimators.least_squares import LeastSquaresMachine, Plan, Rows
+from adiabat.estimators.least_squares import LeastSquaresMachine
+from adiabat.estimators.least_squares_rows import Plan, Rows
 from adiabat.lssvm.machine import LeastSquares
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,7 +12,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_array
 
-from adiabat.estimators.least_squares import LeastSquaresMachine, Plan, Rows
+from adiabat.estimators.least_squares import LeastSquaresMachine
+from adiabat.estimators.least_squares_rows import Plan, Rows
 from adiabat.lssvm.machine import LeastSquares
 
 FloatArray = npt.NDArray[np.float64]
