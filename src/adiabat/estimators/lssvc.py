@@ -14,14 +14,15 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
 
 from adiabat.errors import NotLearnedError
-from adiabat.estimators.least_squares import LeastSquaresMachine
+from adiabat.estimators.least_squares_analysis import Analysis
+from adiabat.estimators.least_squares_merge import Merging
 from adiabat.estimators.least_squares_rows import Plan, Rows
 from adiabat.lssvm.machine import LeastSquares
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class LSSVC(ClassifierMixin, LeastSquaresMachine):
+class LSSVC(ClassifierMixin, Merging, Analysis):
     """Least-squares support vector classification in closed form, learned and unlearned exactly.
 
     Minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` with y = +1, -1 (LKW19).
@@ -118,17 +119,38 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Outputs: (n,) for two classes, above 0 for ``classes_[1]``; else (n, n_classes)."""
-        outputs = self._decide(X)
-        if len(self.classes_) == 2:
-            return outputs[:, 0]
-        return outputs if len(self.classes_) > 2 else np.zeros((len(outputs), 1))
+        return self._concluded(self._decide(X))[0]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels: the class of the largest output."""
-        outputs = self.decision_function(X)
-        chosen = (outputs > 0.0).astype(np.int64) if outputs.ndim == 1 else outputs.argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[chosen]
-        return labels
+        return self._concluded(self._decide(X))[1]
+
+    def _concluded(self, outputs: FloatArray) -> tuple[FloatArray, npt.NDArray[Any]]:
+        if len(self.classes_) == 2:
+            decision = outputs[:, 0]
+            return decision, self.classes_[(decision > 0.0).astype(np.int64)]
+        decision = outputs if len(self.classes_) > 2 else np.zeros((len(outputs), 1))
+        return decision, self.classes_[decision.argmax(axis=1)]
+
+    # -- leaving rows out ------------------------------------------------------------------------
+
+    def _last_of_its_kind(self, y: Any) -> npt.NDArray[np.bool_]:
+        lonely = [c for c, n in zip(self.classes_, self._class_counts, strict=True) if n == 1]
+        return np.isin(y, lonely)
+
+    def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
+        if len(rows) == 1:
+            return np.zeros(self._model.solution.shape[1])
+        twin = self._trained_on(rows, np.delete(np.arange(len(rows)), row))
+        outputs: FloatArray = twin._decide(rows.X[[row]])[0]
+        gone = np.flatnonzero(~np.isin(self.classes_, twin.classes_))
+        if len(gone) == 0:
+            return outputs
+        if len(self.classes_) == 2:  # one class is left, and it is certain
+            return np.array([np.inf if gone[0] == 0 else -np.inf])
+        if len(twin.classes_) == 2:
+            outputs = np.array([-outputs[0], outputs[0]])
+        return np.insert(outputs, gone[0], -np.inf)
 
     # -- labels ----------------------------------------------------------------------------------
 
@@ -160,14 +182,21 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
                     f"{next(iter(count))!r}; use one type of label"
                 )
             count[label.item()] = count.get(label.item(), 0) + int(number)
-        classes = np.unique(np.array(list(count)))
-        place = {label: index for index, label in enumerate(old.tolist())}
-        return Plan(
-            columns=[place.get(label) for label in classes.tolist()],
-            combine=one_against_rest(len(classes)),
-            emptied=[i for i, label in enumerate(classes.tolist()) if count[label] == 0],
-            state=(classes, [count[label] for label in classes.tolist()]),
-        )
+        return _planned(count, old)
+
+    def _joint_plan(self, other: Any, sign: float) -> tuple[Plan, list[int | None]]:
+        count = dict(zip(self.classes_.tolist(), self._class_counts, strict=True))
+        for label, number in zip(other.classes_.tolist(), other._class_counts, strict=True):
+            if isinstance(label, str) != isinstance(next(iter(count)), str):
+                raise ValueError(f"other has the label {label!r}; use one type of label")
+            count[label] = count.get(label, 0) + int(sign) * number
+            if count[label] < 0:
+                raise NotLearnedError(
+                    f"other has {number} rows of the label {label!r}, more than this model"
+                )
+        plan = _planned(count, self.classes_)
+        place = {label: index for index, label in enumerate(other.classes_.tolist())}
+        return plan, [place.get(label) for label in plan.state[0].tolist()]
 
     def _columns(self, y: Any, plan: Plan) -> FloatArray:
         classes, _ = plan.state
@@ -181,6 +210,18 @@ class LSSVC(ClassifierMixin, LeastSquaresMachine):
             classes, counts = classes[stay], [counts[i] for i in stay]
         self.classes_, self._class_counts = classes, counts
         return model
+
+
+def _planned(count: dict[Any, int], old: npt.NDArray[Any]) -> Plan:
+    """The plan that leads from the old classes to those counted."""
+    classes = np.unique(np.array(list(count)))
+    place = {label: index for index, label in enumerate(old.tolist())}
+    return Plan(
+        columns=[place.get(label) for label in classes.tolist()],
+        combine=one_against_rest(len(classes)),
+        emptied=[i for i, label in enumerate(classes.tolist()) if count[label] == 0],
+        state=(classes, [count[label] for label in classes.tolist()]),
+    )
 
 
 def one_against_rest(n_classes: int) -> FloatArray:

@@ -12,14 +12,15 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_array
 
-from adiabat.estimators.least_squares import LeastSquaresMachine
+from adiabat.estimators.least_squares_analysis import Analysis
+from adiabat.estimators.least_squares_merge import Merging
 from adiabat.estimators.least_squares_rows import Plan, Rows
 from adiabat.lssvm.machine import LeastSquares
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
+class LSSVR(MultiOutputMixin, RegressorMixin, Merging, Analysis):
     """Least-squares support vector regression in closed form, learned and unlearned exactly.
 
     Minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` (LKW19). It keeps w, the
@@ -99,8 +100,23 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
 
     def predict(self, X: Any) -> FloatArray:
         """Values at some rows."""
-        outputs = self._decide(X)
-        return outputs[:, 0] if self._flat else outputs
+        return self._concluded(self._decide(X))[1]
+
+    # -- leaving rows out ------------------------------------------------------------------------
+
+    def _concluded(self, outputs: FloatArray) -> tuple[FloatArray, npt.NDArray[Any]]:
+        values = outputs[:, 0] if self._flat else outputs
+        return values, values
+
+    def _last_of_its_kind(self, y: Any) -> npt.NDArray[np.bool_]:
+        return np.zeros(len(y), dtype=bool)
+
+    def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
+        if len(rows) == 1:
+            return np.zeros(self._model.solution.shape[1])
+        twin = self._trained_on(rows, np.delete(np.arange(len(rows)), row))
+        outputs: FloatArray = twin._decide(rows.X[[row]])[0]
+        return outputs
 
     # -- targets ---------------------------------------------------------------------------------
 
@@ -125,6 +141,13 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
             )
         combine = np.vstack([np.zeros(width), np.eye(width)])
         return Plan(columns=list(range(width)), combine=combine, emptied=[])
+
+    def _joint_plan(self, other: Any, sign: float) -> tuple[Plan, list[int | None]]:
+        mine, theirs = self._model.moments.n_targets, other._model.moments.n_targets
+        if mine != theirs:
+            raise ValueError(f"other has {theirs} values for each row, this model {mine}")
+        places: list[int | None] = list(range(mine))
+        return Plan(places, self._model.combine, emptied=[]), places
 
     def _columns(self, y: Any, plan: Plan) -> FloatArray:
         return np.asarray(y).reshape(len(y), -1)

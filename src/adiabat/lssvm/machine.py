@@ -181,6 +181,10 @@ class LeastSquares:
         start = self.matrix.solve(right)
         return replace(self, moments=moments, combine=combine, solution=start)._settled()
 
+    def with_rho(self, rho: float, matrix: AuxiliaryMatrix) -> LeastSquares:
+        """The same moments under another rho; the solution is still the old one."""
+        return replace(self, rho=rho, matrix=matrix)
+
     def worth_updating(self, n_rows: int) -> bool:
         """Whether updating P by so many rows is cheaper than building it anew."""
         if not np.isfinite(self.matrix.total):
