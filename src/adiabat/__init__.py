@@ -21,6 +21,7 @@ from adiabat.errors import (
     StoreError,
     StoreLockedError,
 )
+from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.loading import load
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
@@ -38,6 +39,8 @@ __all__ = [
     "IdError",
     "IndefiniteKernelError",
     "InputFileError",
+    "KernelLSSVC",
+    "KernelLSSVR",
     "ModelFileError",
     "NotLearnedError",
     "NotOptimalError",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from adiabat import LSSVC, LSSVR, SVC
+from adiabat import LSSVC, LSSVR, SVC, KernelLSSVC, KernelLSSVR
 from adiabat.feature_maps import Linear, Polynomial, RandomFourier
 
 # Not here, since they could not pass: decision_function_shape="ovo" (a check takes the columns of
@@ -30,6 +30,10 @@ CONFIGURATIONS = [
     LSSVR(),
     LSSVR(rho=10.0, fit_intercept=False),
     LSSVR(rho=0.1, feature_map=RandomFourier(n_components=200, gamma=0.05)),
+    KernelLSSVC(),
+    KernelLSSVC(rho=0.1, kernel="linear", fit_intercept=False),
+    KernelLSSVR(rho=0.1),
+    KernelLSSVR(kernel="poly", coef0=1.0, fit_intercept=False),
     Linear(),
     Polynomial(),
     RandomFourier(n_components=7),

@@ -11,7 +11,7 @@ def add_twofold(
 ) -> None: ...
 def residual(
     hi: FloatArray,
-    lo: FloatArray,
+    lo: FloatArray | None,
     ridge: FloatArray,
     x: FloatArray,
     b: FloatArray,

@@ -144,13 +144,15 @@ def residual(
 ):
     """b + b_rest - (hi + lo + diag(ridge)) x, rounded once at the end.
 
-    The matrix may be larger than x is long: its leading block is meant.
+    The matrix may be larger than x is long: its leading block is meant. Without lo it is hi.
     """
     cdef Py_ssize_t m = x.shape[0], i, j
     cdef double p
     halves, sums, answer = np.empty((3, m)), np.zeros((2, m)), np.empty(m)
     cdef double[:, ::1] half = halves, y = sums
     cdef double[::1] out = answer
+    cdef bint precise = lo is not None
+    cdef const double[::1] nothing = np.zeros(0 if precise else m)
     if m == 0:
         return answer
     with nogil:
@@ -166,7 +168,7 @@ def residual(
             ))
         for i in range(m):
             multiply_row(
-                &hi[i, 0], &lo[i, 0], &half[0, 0], &half[1, 0], &half[2, 0], i, m,
+                &hi[i, 0], &lo[i, 0] if precise else &nothing[0], &half[0, 0], &half[1, 0], &half[2, 0], i, m,
                 &y[0, 0], &y[1, 0],
             )
         for j in range(m):

@@ -38,14 +38,14 @@ def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
     map_fields, arrays = _map_fields(estimator._map)
     manifest: dict[str, Any] = {
         "estimator": type(estimator).__name__,
-        "parameters": {name: _plain(value) for name, value in parameters.items()},
+        "parameters": {name: plain(value) for name, value in parameters.items()},
         "feature_map": map_fields,
         "n_features_in": int(estimator.n_features_in_),
         "width": model.moments.width,
         "counts": {name: getattr(model.moments, name) for name in _COUNTS},
         "class_counts": getattr(estimator, "_class_counts", None),
         "flat": getattr(estimator, "_flat", None),
-        "report": _report_fields(estimator.last_update_),
+        "report": report_fields(estimator.last_update_),
     }
     if hasattr(estimator, "feature_names_in_"):
         manifest["feature_names_in"] = [str(name) for name in estimator.feature_names_in_]
@@ -108,7 +108,7 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
     estimator._held_parameters = {
         "rho": estimator.rho, "feature_map": made, "fit_intercept": estimator.fit_intercept,
     }  # fmt: skip
-    estimator.last_update_ = _report_from(manifest["report"])
+    estimator.last_update_ = report_from(manifest["report"])
     if "feature_names_in" in manifest:
         estimator.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
     if "classes" in arrays:
@@ -155,7 +155,7 @@ def _map_fields(fitted: Any) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
         if name == "landmarks":
             arrays["landmarks"] = np.asarray(value, dtype=np.float64)
         else:
-            fields[name] = _plain(value)
+            fields[name] = plain(value)
     return {"name": type(fitted).__name__, "parameters": fields}, arrays
 
 
@@ -168,7 +168,8 @@ def _map_from(fields: Any, arrays: dict[str, Any]) -> Any:
     return BY_NAME[fields["name"]](**parameters)
 
 
-def _report_fields(report: UpdateReport) -> dict[str, Any]:
+def report_fields(report: UpdateReport) -> dict[str, Any]:
+    """A report as plain values."""
     certificate = {name: getattr(report.certificate, name) for name in
                    report.certificate.__dataclass_fields__}  # fmt: skip
     certificate["held_fixed"] = dict(certificate["held_fixed"])
@@ -178,11 +179,13 @@ def _report_fields(report: UpdateReport) -> dict[str, Any]:
     return {**fields, "certificate": certificate}
 
 
-def _report_from(fields: dict[str, Any]) -> UpdateReport:
+def report_from(fields: dict[str, Any]) -> UpdateReport:
+    """The report of `report_fields`."""
     fields = dict(fields)
     certificate = Certificate(**fields.pop("certificate"))
     return UpdateReport(certificate=certificate, trace=None, **fields)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A number of NumPy's as one of Python's."""
     return value.item() if isinstance(value, np.generic) else value

@@ -8,12 +8,13 @@ from typing import Any
 
 from adiabat.archive import read_archive
 from adiabat.errors import ModelFileError
+from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.svc import SVC
 
 # The file names an estimator; only these are ever made.
-_ESTIMATORS = {kind.__name__: kind for kind in (LSSVC, LSSVR, SVC)}
+_ESTIMATORS = {kind.__name__: kind for kind in (KernelLSSVC, KernelLSSVR, LSSVC, LSSVR, SVC)}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

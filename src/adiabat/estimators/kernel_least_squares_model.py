@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a kernel least-squares machine holds: its samples in the order of learning, and the machine.
+
+A change makes a new model. Samples of weight zero are kept, but are not part of the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.validation import as_csr
+from adiabat.kernels import Kernel
+from adiabat.lssvm.dual import DualMachine
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_BLOCK: Final = 2048  # rows decided together
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is asked of the machine; `aims` turns all targets into columns of numbers."""
+
+    rho: float
+    intercept: bool
+    tol: float
+    aims: Callable[[npt.NDArray[Any]], FloatArray]
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """Samples, and the machine on those that have weight: `heavy`, in the machine's order."""
+
+    X: Any
+    y: npt.NDArray[Any]
+    weight: FloatArray
+    ledger: Ledger
+    kernel: Kernel
+    heavy: IntArray
+    machine: DualMachine
+
+    #: Models are replaced, not changed: there are no versions of one.
+    version = 0
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    @classmethod
+    def built(
+        cls,
+        X: Any,
+        y: npt.NDArray[Any],
+        weight: FloatArray,
+        ledger: Ledger,
+        kernel: Kernel,
+        problem: Problem,
+        heavy: IntArray | None = None,
+    ) -> KernelModel:
+        """From scratch; `heavy` if the machine's order is known already."""
+        heavy = np.flatnonzero(weight > 0.0) if heavy is None else heavy
+        K = kernel.block(X[heavy], X[heavy]) if len(heavy) else np.zeros((0, 0))
+        machine = DualMachine.built(
+            K, problem.rho / weight[heavy], problem.aims(y)[heavy], problem.intercept, problem.tol
+        )
+        return cls(X, y, weight, ledger, kernel, heavy, machine)
+
+    def moved(
+        self,
+        stays: IntArray,
+        ledger: Ledger,
+        y: npt.NDArray[Any],
+        weight: FloatArray,
+        X_new: Any,
+        problem: Problem,
+    ) -> KernelModel:
+        """Once only some samples have stayed, in their order, and others have come after them."""
+        X = self.X[stays] if X_new is None else _stacked(self.X[stays], X_new)
+        was = np.full(len(weight), -1, dtype=np.int64)
+        was[: len(stays)] = self._places()[stays]
+        return self._rearranged(X, y, weight, ledger, was, problem)
+
+    def corrected(
+        self,
+        places: IntArray,
+        X_new: Any,
+        y: npt.NDArray[Any],
+        weight: FloatArray,
+        problem: Problem,
+    ) -> KernelModel:
+        """Once samples have other features, targets or weights, in their places."""
+        X = self.X
+        was = self._places()
+        was[places[weight[places] != self.weight[places]]] = -1
+        if X_new is not None:
+            X = X.tolil() if sp.issparse(X) else X.copy()
+            X[places] = X_new.toarray() if sp.issparse(X_new) else X_new
+            X = as_csr(X)
+            was[places] = -1
+        return self._rearranged(X, y, weight, self.ledger, was, problem)
+
+    def decide(self, X: Any) -> FloatArray:
+        """Outputs at some rows, a block at a time."""
+        outputs = np.tile(self.machine.bias, (X.shape[0], 1))
+        if len(self.machine):
+            rows = self.X[self.heavy]
+            for start in range(0, X.shape[0], _BLOCK):
+                part = slice(start, start + _BLOCK)
+                outputs[part] += self.kernel.block(X[part], rows) @ self.machine.alpha
+        return outputs
+
+    def left_out(self) -> FloatArray:
+        """For each sample, the outputs of the model without it."""
+        outputs = np.zeros((len(self), self.machine.aims.shape[1]))
+        outputs[self.heavy] = self.machine.outputs_without()
+        light = np.flatnonzero(self.weight == 0.0)
+        if len(light):
+            outputs[light] = self.decide(self.X[light])
+        return outputs
+
+    def _places(self) -> IntArray:
+        """Where each sample is in the machine; -1 where it is not."""
+        places = np.full(len(self), -1, dtype=np.int64)
+        places[self.heavy] = np.arange(len(self.heavy))
+        return places
+
+    def _rearranged(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        weight: FloatArray,
+        ledger: Ledger,
+        was: IntArray,
+        problem: Problem,
+    ) -> KernelModel:
+        """Carry a change out on the machine; `was` is where a sample was in it, -1 if new."""
+        heavy = np.flatnonzero(weight > 0.0)
+        staying, coming = heavy[was[heavy] >= 0], heavy[was[heavy] < 0]
+        # in the machine's own order, so that it can leave in place what does not move
+        staying = staying[np.argsort(was[staying])]
+        order = np.concatenate([staying, coming])
+        cross = np.zeros((len(coming), len(staying)))
+        among = np.zeros((len(coming), len(coming)))
+        if len(coming):
+            among = self.kernel.block(X[coming], X[coming])
+            if len(staying):
+                cross = self.kernel.block(X[coming], X[staying])
+        machine = replace(self.machine, tol=problem.tol).changed(
+            was[staying], cross, among, problem.rho / weight[coming], problem.aims(y)[order]
+        )
+        return KernelModel(X, y, weight, ledger, self.kernel, order, machine)
+
+
+def _stacked(above: Any, below: Any) -> Any:
+    if sp.issparse(above) or sp.issparse(below):
+        return sp.csr_array(sp.vstack([sp.csr_array(above), sp.csr_array(below)]))
+    return np.vstack([above, below])
