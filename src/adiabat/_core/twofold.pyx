@@ -168,8 +168,8 @@ def residual(
             ))
         for i in range(m):
             multiply_row(
-                &hi[i, 0], &lo[i, 0] if precise else &nothing[0], &half[0, 0], &half[1, 0], &half[2, 0], i, m,
-                &y[0, 0], &y[1, 0],
+                &hi[i, 0], &lo[i, 0] if precise else &nothing[0],
+                &half[0, 0], &half[1, 0], &half[2, 0], i, m, &y[0, 0], &y[1, 0],
             )
         for j in range(m):
             out[j] = y[0, j] + y[1, j]
