@@ -151,18 +151,17 @@ def test_a_failing_exchange_changes_nothing(
 def test_a_failing_path_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = started()
     before = state(rig)
-    original, calls = Path._meet, list[int]()
+    calls = list[int]()
 
-    def meet(this: Path, row: int, eta: float) -> None:
-        original(this, row, eta)
+    def record(this: Path, event: str, row: int, eta: float) -> None:
         calls.append(row)
         if len(calls) == 5:
             raise Broken
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "_meet", meet)
+        patch.setattr(Path, "_record", record)
         with pytest.raises(Broken):
-            rig.change(X[80:], Y[80:], remove=range(20), method="path")
+            rig.change(X[80:], Y[80:], remove=range(20), method="path", trace=True)
     assert_same(state(rig), before)
     assert_goes_on(rig)
 

@@ -97,10 +97,9 @@ INNER = [
     (Exchange, "_join"),
     (Exchange, "_seed"),
     (Path, "_assign"),
-    (Path, "_direction"),
-    (Path, "_meet"),
-    (Path, "_join"),
-    (Path, "_drop"),
+    (Path, "_motion"),
+    (Path, "_run"),
+    (Path, "_arrive"),
     (Solver, "_refresh"),
     (Solver, "_pronounce"),
 ]

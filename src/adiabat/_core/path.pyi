@@ -1,32 +1,45 @@
 # SPDX-License-Identifier: BSD-3-Clause
-from typing import Final
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-BOUND: Final = 0
-MARGIN: Final = 1
-RISING: Final = 2
-FALLING: Final = 3
-LEAVING: Final = 4
-RESTING: Final = 5
+from adiabat._core.factor import Factor
+from adiabat._core.gram import Gram
 
-def next_breakpoint(
-    u: npt.NDArray[np.float64],
-    du: npt.NDArray[np.float64],
-    r: npt.NDArray[np.float64],
-    dr: npt.NDArray[np.float64],
-    lo: npt.NDArray[np.float64],
-    hi: npt.NDArray[np.float64],
-    role: npt.NDArray[np.uint8],
-    still: float,
-    limit: float,
-) -> tuple[float, int]: ...
-def advance(
-    u: npt.NDArray[np.float64],
-    du: npt.NDArray[np.float64],
-    r: npt.NDArray[np.float64],
-    dr: npt.NDArray[np.float64],
-    eta: float,
-) -> None: ...
-def largest_rate(dr: npt.NDArray[np.float64]) -> float: ...
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+class Motion:
+    def __init__(
+        self,
+        gram: Gram,
+        factor: Factor,
+        columns: Callable[[IntArray], IntArray],
+        at: IntArray,
+        diagonal: FloatArray,
+        state: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+        rates: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+        role: npt.NDArray[np.uint8],
+        in_margin: npt.NDArray[np.bool_],
+        b: float,
+        dd: float,
+    ) -> None: ...
+    @property
+    def b(self) -> float: ...
+    @property
+    def remaining(self) -> float: ...
+    @property
+    def eta(self) -> float: ...
+    @property
+    def row(self) -> int: ...
+    @property
+    def event(self) -> str: ...
+    @property
+    def breakpoints(self) -> int: ...
+    @property
+    def idle(self) -> int: ...
+    @property
+    def done(self) -> bool: ...
+    def run(self, stretches: int, patience: int) -> bool: ...
+    def join(self, row: int) -> bool: ...

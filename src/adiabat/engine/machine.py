@@ -70,6 +70,16 @@ class RowChange:
 
 
 @dataclass(frozen=True)
+class Before:
+    """What rows that stay had before a change of the problem: the path starts from there."""
+
+    rows: IntArray
+    t: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """All of a machine's state, in plain arrays; the factor by the rows it holds."""
 
@@ -101,6 +111,7 @@ class Machine:
         self.d = d
         self.factor: Factor | Any = None  # from the first `begin` on it is there
         self.verdict = Verdict(0.0, 0.0)
+        self.before: Before | None = None
 
     @property
     def n(self) -> int:
@@ -161,6 +172,8 @@ class Machine:
         """Change the problem; u may then lie outside its box and rows may violate."""
         added = len(change.add_at)
         first = self.n
+        rows = change.rebound
+        self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
         self.lo = np.concatenate([self.lo, change.add_lo])
         self.hi = np.concatenate([self.hi, change.add_hi])
         self.lo[change.remove] = 0.0
@@ -184,6 +197,7 @@ class Machine:
 
     def finish(self, removed: IntArray) -> None:
         """Take out rows whose u was brought to 0."""
+        self.before = None
         if len(removed) == 0:
             return
         keep = np.ones(self.n, dtype=bool)

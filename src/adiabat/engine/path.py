@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Path: to the new optimum along the line on which every row moves, breakpoint by breakpoint.
+"""Path: to the new optimum along the line on which the whole problem moves.
 
-Rows ENTERING are driven towards their far bound and rows LEAVING into their new box, all in one
-motion, while the margin answers through its bordered system (KT09 (3)-(6); one driven row is CP01
-(3)-(9)):
+From the last optimum everything that changed moves at once, in one straight motion:
 
-    p_i = target_i - u_i  on driven rows,     K_MM du + db 1 = -K_MA p,     1'du = -1'p
-    dr  = K (p + du) + db
+- rows ENTERING (violators) are driven towards their far bound, rows LEAVING (outside their box,
+  as those are that go) into it: CP01 Algorithms 1 and 2, KT09 (3), (4);
+- boxes and targets of rows that stay move from what they were to what they are to be: weights,
+  C, epsilon, a new target;
+- sum u moves to d: nu, or samples that come and go where d depends on them.
 
-up to the first breakpoint (`_core.path`), where one row changes sets. Then the direction is taken
-anew. Two rules complete the papers' list:
+`_core.path.Motion` follows it from breakpoint to breakpoint. Three rules complete the papers' list:
 
 - without a margin row, b moves alone until a row reaches r = 0 and becomes one (LGKM06 4.1,
   KT09 3.3);
 - a row that reaches r = 0 but depends on the margin takes weight from it along the direction that
-  leaves f as it is, until one of them meets a bound: it then joins in that row's place.
+  leaves f as it is, until one of them meets a bound: it then joins in that row's place;
+- rows tied at r = 0 are parted a little when the path does not advance.
 """
 
 from __future__ import annotations
@@ -24,31 +25,32 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.path import (
-    BOUND,
+from adiabat._core.path import Motion
+from adiabat._core.ratio import (
     FALLING,
+    HIGH,
     LEAVING,
+    LOW,
     MARGIN,
+    PINNED,
     RESTING,
     RISING,
-    advance,
-    largest_rate,
-    next_breakpoint,
 )
-from adiabat.engine.exchange import longest_step
-from adiabat.engine.machine import AT_BOUND, Machine
+from adiabat.engine.machine import EPSILON, Machine
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Rates below this part of the largest, or of the sums they come from, are rounding.
-STILL = 1e-11
 # Breakpoints without advance after which ties are parted, and by how much (in units of r).
 PATIENCE = 4
 SPREAD = 1e-9
 # Bounds on work: breakpoints for each row, and breakpoints without advance for each row.
 MOST_BREAKPOINTS = 50
 MOST_IDLE = 3
+# Breakpoints between two chances of an interrupt.
+AT_A_TIME = 64
+# What sum u may differ from d by rounding, relative to the weights.
+BALANCE = 64.0 * EPSILON
 
 
 @dataclass(frozen=True)
@@ -80,100 +82,149 @@ class Path:
         self.trace: list[Breakpoint] = []
         self._keep_trace = keep_trace
         self._spreads = 0
-        self._largest = float(machine.samples.diagonal.max(initial=0.0))
-        self._role = np.full(machine.n, BOUND, dtype=np.uint8)
+        self._role = np.full(machine.n, LOW, dtype=np.uint8)
         self._target = machine.u.copy()
 
     def follow(self) -> None:
         """Go all the way; `completed` says whether the end was reached within the bound on work."""
         machine = self.machine
-        self._assign(machine.accuracy(self.tolerance))
-        self._record("start", -1, 0.0)
-        idle = 0
-        for _ in range(MOST_BREAKPOINTS * (machine.n + 1)):
-            driven = np.flatnonzero(
-                (self._role == RISING) | (self._role == FALLING) | (self._role == LEAVING)
-            )
-            if len(driven) == 0:
-                self.completed = True
-                return
-            direction = self._direction(driven)
-            if direction is None:
-                return
-            du, dr, db, limit = direction
-            still = STILL * (largest_rate(dr) + self._largest * float(np.abs(du).sum()))
-            eta, row = next_breakpoint(
-                machine.u, du, machine.r, dr, machine.lo, machine.hi, self._role, still, limit
-            )
-            if row < 0 and not np.isfinite(eta):
-                return  # b has nowhere to go: not enough weight to answer with
-            advance(machine.u, du, machine.r, dr, eta)
-            machine.b += eta * db
-            idle = idle + 1 if eta <= 0.0 else 0
-            if idle and idle % PATIENCE == 0:
-                self._spread()
-            if idle > MOST_IDLE * (machine.n + 1):
-                return
-            if row >= 0:
-                self._meet(row, eta)
-                continue
-            self._arrive(driven)
-            self._record("arrival", -1, eta)
-            # rows driven together into smaller boxes may arrive on the wrong side: they enter now
-            self._assign(self.tolerance)
+        goal = machine.t, machine.lo, machine.hi
+        self._go_back()
+        try:
+            accuracy = machine.accuracy(self.tolerance)
+            left = MOST_BREAKPOINTS * (machine.n + 1)
+            while left > 0:
+                motion = self._motion(goal, accuracy)
+                if self.breakpoints == 0 and not self.trace:
+                    self._record("start", -1, 0.0)
+                if motion is None:
+                    self.completed = True
+                    self._polish()
+                    return
+                left = self._run(motion, left)
+                if not motion.done:
+                    return
+                self._arrive(goal)
+                if motion.row < 0:
+                    self._record("arrival", -1, motion.eta)
+                # rows driven together into smaller boxes may arrive on the wrong side: they enter
+                accuracy = self.tolerance
+        finally:
+            machine.r -= goal[0] - machine.t
+            machine.t, machine.lo, machine.hi = goal
 
-    # -- start and direction ---------------------------------------------------------------------
+    # -- start and end ---------------------------------------------------------------------------
 
-    def _assign(self, accuracy: float) -> None:
-        """Roles at the start: who is outside its box leaves it, who violates enters."""
+    def _go_back(self) -> None:
+        """The problem as it was where rows stay: from there it moves."""
         machine = self.machine
-        self._role[:] = BOUND
-        outside = (machine.u < machine.lo) | (machine.u > machine.hi)
-        pinned = machine.in_margin & (machine.lo == machine.hi)
-        for row in np.flatnonzero(machine.in_margin & (outside | pinned)):
-            self._drop(int(row))
-        self._role[machine.in_margin] = MARGIN
-        free = ~machine.in_margin & ~outside
-        low, high = machine.u > machine.lo, machine.u < machine.hi
-        self._role[free & low & high & (np.abs(machine.r) <= accuracy)] = RESTING
-        rising = free & high & (machine.r < -accuracy)
-        falling = free & low & (machine.r > accuracy)
-        self._role[rising] = RISING
-        self._role[falling] = FALLING
-        self._role[outside] = LEAVING
-        self._target[outside] = np.clip(machine.u, machine.lo, machine.hi)[outside]
-        self._target[rising] = machine.hi[rising]
-        self._target[falling] = machine.lo[falling]
+        machine.t, machine.lo, machine.hi = machine.t.copy(), machine.lo.copy(), machine.hi.copy()
+        before = machine.before
+        if before is not None and len(before.rows):
+            rows = before.rows
+            machine.r[rows] += machine.t[rows] - before.t
+            machine.t[rows], machine.lo[rows], machine.hi[rows] = before.t, before.lo, before.hi
+
+    def _motion(
+        self, goal: tuple[FloatArray, FloatArray, FloatArray], accuracy: float
+    ) -> Motion | None:
+        """The motion from here to the goal, or None if nothing is left to move."""
+        machine = self.machine
+        t, lo, hi = goal
+        dt, dlo, dhi = t - machine.t, lo - machine.lo, hi - machine.hi
+        self._assign(goal, accuracy)
+        driven = np.isin(self._role, (RISING, FALLING, LEAVING))
+        du = np.where(driven, self._target - machine.u, 0.0)
+        dd = machine.d - float(machine.u.sum())
+        if abs(dd) <= BALANCE * (float(np.abs(machine.u).sum()) + abs(machine.d)):
+            dd = 0.0
+        moves = driven.any() or dd != 0.0 or dt.any() or dlo.any() or dhi.any()
+        if not moves:
+            return None
+        samples = machine.samples
+        motion = Motion(
+            samples.gram, machine.factor, samples.slots, machine.at, samples.diagonal,
+            (machine.u, machine.r, machine.t, machine.lo, machine.hi), (du, dt, dlo, dhi),
+            self._role, machine.in_margin, machine.b, dd,
+        )  # fmt: skip
         if len(machine.margin) == 0:
-            self._anchor()
+            resting = np.flatnonzero(self._role == RESTING)
+            if len(resting):
+                motion.join(int(resting[0]))
+        return motion
 
-    def _anchor(self) -> None:
-        """Let a resting row hold b, if there is one and the margin is empty."""
-        resting = np.flatnonzero(self._role == RESTING)
-        if len(resting):
-            self._join(int(resting[0]))
+    def _assign(self, goal: tuple[FloatArray, FloatArray, FloatArray], accuracy: float) -> None:
+        """Roles at the start: who is outside its box leaves it, who violates enters."""
+        machine, role = self.machine, self._role
+        u, r, lo, hi = machine.u, machine.r, machine.lo, machine.hi
+        _, goal_lo, goal_hi = goal
+        outside = (u < lo) | (u > hi)
+        pinned = (lo == hi) & (goal_lo == goal_hi)
+        for row in np.flatnonzero(machine.in_margin & (outside | (lo == hi))):
+            machine.factor.drop(int(np.flatnonzero(machine.margin == row)[0]))
+            machine.in_margin[row] = False
+        low, high = u > lo, u < hi
+        # where the box is about to open, r says at which end of it a row is
+        role[:] = np.where(high | ((lo == hi) & (r >= 0.0)), LOW, HIGH)
+        role[low & high & (np.abs(r) <= accuracy)] = RESTING
+        rising = high & (r < -accuracy)
+        falling = low & (r > accuracy)
+        role[rising], role[falling], role[pinned] = RISING, FALLING, PINNED
+        role[machine.in_margin] = MARGIN
+        role[outside] = LEAVING
+        self._target[outside] = np.clip(u, goal_lo, goal_hi)[outside]
+        self._target[rising] = goal_hi[rising]
+        self._target[falling] = goal_lo[falling]
 
-    def _direction(self, driven: IntArray) -> tuple[FloatArray, FloatArray, float, float] | None:
-        """(du, dr, db, largest eta) from here."""
+    def _arrive(self, goal: tuple[FloatArray, FloatArray, FloatArray]) -> None:
+        """The problem is where it was to go, to the last bit; so are rows that moved with it."""
+        machine, role = self.machine, self._role
+        machine.t[:], machine.lo[:], machine.hi[:] = goal
+        driven = np.isin(role, (RISING, FALLING, LEAVING))
+        machine.u[driven] = self._target[driven]
+        low, high = (role == LOW) | (role == PINNED), role == HIGH
+        machine.u[low], machine.u[high] = machine.lo[low], machine.hi[high]
+        # a weight that met its bound just here may have passed it by rounding
+        met = machine.in_margin | (role == RESTING)
+        machine.u[met] = np.clip(machine.u, machine.lo, machine.hi)[met]
+
+    def _polish(self) -> None:
+        """Take out what has added up on the way: r of MARGIN and the sum afresh, one answer."""
         machine = self.machine
-        du = np.zeros(machine.n)
-        du[driven] = self._target[driven] - machine.u[driven]
         margin = machine.margin
-        total = float(du[driven].sum())
-        if len(margin) == 0 and total != 0.0:
-            # b alone: upwards if the driven rows add weight, to free a row that can give some
-            du[:] = 0.0
-            sign = 1.0 if total > 0.0 else -1.0
-            return du, np.full(machine.n, sign), sign, np.inf
-        db = 0.0
-        if len(margin):
-            answer = machine.kernel(margin, driven) @ du[driven]
-            du[margin], db = machine.factor.solve(-answer, -total)
-        dr = np.empty(machine.n)
-        machine.samples.gram.multiply(machine.coefficients(du), dr, machine.at)
-        dr += db
-        dr[margin] = 0.0
-        return du, dr, db, 1.0
+        if self.breakpoints == 0 or len(margin) == 0:
+            return
+        r = np.empty(len(margin))
+        machine.samples.gram.multiply(machine.coefficients(), r, machine.at[margin])
+        r += machine.b - machine.t[margin]
+        du, db = machine.factor.solve(-r, machine.d - float(machine.u.sum()))
+        u = machine.u[margin] + du
+        if np.all((u >= machine.lo[margin]) & (u <= machine.hi[margin])):
+            machine.u[margin] = u
+            machine.b += db
+
+    # -- on the way ------------------------------------------------------------------------------
+
+    def _run(self, motion: Motion, left: int) -> int:
+        """Follow a motion; returns how many breakpoints are left."""
+        machine = self.machine
+        before = self.breakpoints
+        while left > 0:
+            there = motion.breakpoints
+            on = motion.run(1 if self._keep_trace else min(left, AT_A_TIME), PATIENCE)
+            machine.b = motion.b
+            left -= max(1, motion.breakpoints - there)
+            self.breakpoints = before + motion.breakpoints
+            if not on or motion.row < 0:
+                break
+            self._record(motion.event, motion.row, motion.eta)
+            if motion.done:
+                break
+            if motion.idle and motion.idle % PATIENCE == 0:
+                self._spread()
+            if motion.idle > MOST_IDLE * (machine.n + 1):
+                break
+        return left
 
     def _spread(self) -> None:
         """Part rows that are tied at r = 0, each a little way to its own side.
@@ -185,87 +236,10 @@ class Path:
         machine = self.machine
         self._spreads += 1
         amount = SPREAD * self._spreads * (1.0 + np.random.default_rng(machine.n).random(machine.n))
-        resting = self._role == BOUND
-        low = resting & (machine.u <= machine.lo) & (machine.r < amount)
-        high = resting & (machine.u >= machine.hi) & (machine.r > -amount)
+        low = (self._role == LOW) & (machine.r < amount)
+        high = (self._role == HIGH) & (machine.r > -amount)
         machine.r[low] = amount[low]
         machine.r[high] = -amount[high]
-
-    # -- breakpoints -----------------------------------------------------------------------------
-
-    def _meet(self, row: int, eta: float) -> None:
-        """A row meets its condition: it changes sets."""
-        machine = self.machine
-        self.breakpoints += 1
-        role = self._role[row]
-        if role == MARGIN:
-            u, lo, hi = machine.u[row], machine.lo[row], machine.hi[row]
-            machine.u[row] = lo if u - lo <= hi - u else hi
-            self._drop(row)
-            self._role[row] = BOUND
-            event = "to bound"
-        else:
-            machine.r[row] = 0.0
-            event = "to margin" if role == BOUND else "entered"
-            if not self._join(row):
-                if role == BOUND:
-                    self._trade(row)
-                    event = "traded"
-                else:
-                    inside = machine.lo[row] < machine.u[row] < machine.hi[row]
-                    self._role[row] = RESTING if inside else BOUND
-        if len(machine.margin) == 0:
-            self._anchor()
-        self._record(event, row, eta)
-
-    def _join(self, row: int) -> bool:
-        """Let a row with r = 0 join MARGIN; False if it depends on it."""
-        machine = self.machine
-        at = machine.at[[row]]
-        cross = machine.samples.between(at, machine.at[machine.margin])
-        own = machine.samples.diagonal[at].reshape(1, 1).copy()
-        machine.factor.prepare(cross, own)
-        joined = bool(machine.factor.admit(np.zeros(1, dtype=np.int64), np.array([row]))[0])
-        if joined:
-            machine.samples.slots(at)
-            machine.in_margin[row] = True
-            self._role[row] = MARGIN
-        return joined
-
-    def _drop(self, row: int) -> None:
-        machine = self.machine
-        machine.factor.drop(int(np.flatnonzero(machine.margin == row)[0]))
-        machine.in_margin[row] = False
-
-    def _trade(self, row: int) -> None:
-        """A dependent row takes weight from the margin, f unchanged, until a bound is met."""
-        machine = self.machine
-        margin = machine.margin.copy()
-        u, lo, hi = machine.u[row], machine.lo[row], machine.hi[row]
-        sign = 1.0 if u <= lo else -1.0
-        cross = machine.samples.between(machine.at[[row]], machine.at[margin])[0]
-        machine.samples.slots(machine.at[[row]])
-        du, _ = machine.factor.solve(-sign * cross, -sign)
-        span = hi - lo
-        low, high = machine.lo[margin], machine.hi[margin]
-        part = longest_step(machine.u[margin], span * du, low, high)
-        machine.u[row] = u + sign * span * part
-        moved = machine.u[margin] + span * part * du
-        room = AT_BOUND * (high - low)
-        moved = np.where(moved <= low + room, low, np.where(moved >= high - room, high, moved))
-        machine.u[margin] = moved
-        for met in margin[(moved == low) | (moved == high)]:
-            self._drop(int(met))
-            self._role[met] = BOUND
-        if part >= 1.0:
-            machine.u[row] = hi if sign > 0 else lo
-        elif not self._join(row):
-            self._role[row] = RESTING
-
-    def _arrive(self, driven: IntArray) -> None:
-        machine = self.machine
-        machine.u[driven] = self._target[driven]
-        self._role[driven] = BOUND
 
     def _record(self, event: str, row: int, eta: float) -> None:
         if not self._keep_trace:

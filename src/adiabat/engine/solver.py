@@ -328,6 +328,8 @@ class Solver:
         weighty = self._weighty()
         self.samples.gram.release(weighty, _spare(weighty))
         exchanges = self.samples.n if self._is_large(changes) else TIDYING
+        # MARGIN first: its columns are read in every round, those at a bound seldom
+        self.samples.gram.gather_front(self._in_margin(), exchanges)
         self.samples.gram.gather_front(weighty, exchanges)
         return where
 
@@ -355,6 +357,13 @@ class Solver:
         for machine in self.machines.values():
             weighty[machine.at[machine.u != 0.0]] = True
         return weighty
+
+    def _in_margin(self) -> BoolArray:
+        """Which samples are in the margin of some machine."""
+        inside = np.zeros(self.samples.n, dtype=bool)
+        for machine in self.machines.values():
+            inside[machine.at[machine.in_margin]] = True
+        return inside
 
     def _restore(self, saved: Mapping[Key, Snapshot | None], n_before: int) -> None:
         self._restore_machines(saved)

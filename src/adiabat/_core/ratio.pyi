@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+LOW: Final = 0
+HIGH: Final = 1
+MARGIN: Final = 2
+RISING: Final = 3
+FALLING: Final = 4
+LEAVING: Final = 5
+RESTING: Final = 6
+PINNED: Final = 7
+
+def next_breakpoint(
+    u: FloatArray,
+    du: FloatArray,
+    r: FloatArray,
+    dr: FloatArray,
+    lo: FloatArray,
+    dlo: FloatArray,
+    hi: FloatArray,
+    dhi: FloatArray,
+    role: npt.NDArray[np.uint8],
+    calm: float,
+    still: float,
+    limit: float,
+) -> tuple[float, int]: ...
