@@ -29,8 +29,10 @@ def one_row(
     lo: float = 0.0, dlo: float = 0.0, hi: float = 1.0, dhi: float = 0.0,
     still: float = 1e-9, limit: float = 1.0,
 ) -> tuple[float, int]:  # fmt: skip
-    values = [np.array([x]) for x in (u, du, r, dr, lo, dlo, hi, dhi)]
-    return next_breakpoint(*values, np.array([role], dtype=np.uint8), 1e-14, still, limit)
+    values = [np.array([x]) for x in (dr, u, du, r, lo, dlo, hi, dhi)]
+    return next_breakpoint(
+        np.zeros(1, dtype=np.int64), *values, np.array([role], dtype=np.uint8), 1e-14, still, limit
+    )
 
 
 # ---------------------------------------------------------------------------------------------
@@ -110,16 +112,17 @@ def test_without_a_limit_the_first_row_or_none() -> None:
 def test_among_tied_rows_the_largest_rate_goes_first() -> None:
     rate = np.array([1.0, 4.0, 2.0])
     zero, one = np.zeros(3), np.ones(3)
-    role = np.full(3, LOW, dtype=np.uint8)
+    role, rows = np.full(3, LOW, dtype=np.uint8), np.arange(3)
     ends = (zero, zero, one, zero, role, 0.0, 1e-9, 1.0)
-    assert next_breakpoint(zero, zero, 0.5 * rate, -rate, *ends) == (0.5, 1)
-    assert next_breakpoint(zero, zero, zero, -rate, *ends) == (0.0, 1)
+    assert next_breakpoint(rows, -rate, zero, zero, 0.5 * rate, *ends) == (0.5, 1)
+    assert next_breakpoint(rows, -rate, zero, zero, zero, *ends) == (0.0, 1)
 
 
 def test_no_rows() -> None:
     none = np.empty(0)
     role = np.empty(0, dtype=np.uint8)
-    assert next_breakpoint(*[none] * 8, role, 0.0, 0.0, 1.0) == (1.0, -1)
+    rows = np.empty(0, dtype=np.int64)
+    assert next_breakpoint(rows, *[none] * 8, role, 0.0, 0.0, 1.0) == (1.0, -1)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -155,9 +158,9 @@ def test_the_first_of_all_ratios(seed: int, n: int, limit: float) -> None:
     du, dr = rng.standard_normal(n), 3.0 * rng.standard_normal(n)
     dlo, dhi = rng.standard_normal((2, n)) * (rng.random((2, n)) < 0.5)
     du[role == RESTING] = 0.0
-    given_rows = (u, du, r, dr, lo, dlo, hi, dhi, role)
-    eta, row = next_breakpoint(*given_rows, 0.0, 0.01, limit)
-    ratios = plain_ratios(*given_rows, 0.01)
+    ends = (lo, dlo, hi, dhi, role)
+    eta, row = next_breakpoint(np.arange(n), dr, u, du, r, *ends, 0.0, 0.01, limit)
+    ratios = plain_ratios(u, du, r, dr, *ends, 0.01)
     if ratios.min() >= limit:
         assert (eta, row) == (limit, -1)
     else:

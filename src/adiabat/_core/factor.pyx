@@ -20,6 +20,7 @@ Invariant: after every public call ||L L' - (K_MM + c 11')|| is of rounding size
 """
 
 from libc.math cimport sqrt
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -34,21 +35,6 @@ cdef enum:
 
 cdef class Factor:
     """Cholesky factor of the shifted margin matrix, with the rows it stands for."""
-
-    cdef readonly Py_ssize_t size
-    cdef readonly double shift
-    cdef readonly double dependent
-    cdef readonly Py_ssize_t changes       # rows joined or left since the last rebuild
-    cdef readonly double least_pivot       # of the last `admit`, relative to the diagonal
-    cdef Py_ssize_t _capacity
-    cdef Py_ssize_t _reached               # largest size since `tidy`
-    cdef object _rows                      # (capacity,) int64
-    cdef object _lower                     # (capacity, capacity), L[i, j] at [j, i]
-    cdef object _z
-    cdef double* _L
-    cdef double* _zp
-    cdef object _scratch_w                 # W of the last `prepare`, (k, size)
-    cdef object _scratch_s                 # its Schur complement, (k, k)
 
     def __init__(self, double shift, double dependent):
         self.shift = shift
@@ -75,11 +61,12 @@ cdef class Factor:
         """Follow a renumbering of the rows."""
         self._rows[: self.size] = new_index[self._rows[: self.size]]
 
-    def _reserve(self, Py_ssize_t size):
+    cdef int _reserve(self, Py_ssize_t size) except -1:
         cdef double[:, ::1] lower
         cdef double[::1] z
+        cdef long long[::1] members
         if size <= self._capacity:
-            return
+            return 0
         capacity = max(size, self._capacity + self._capacity // 2, 32)
         grown = np.zeros((capacity, capacity))
         grown[: self.size, : self.size] = self._lower[: self.size, : self.size]
@@ -89,11 +76,13 @@ cdef class Factor:
         zs[: self.size] = self._z[: self.size]
         self._lower, self._rows, self._z = grown, rows, zs
         self._capacity = capacity
-        lower, z = grown, zs
+        lower, z, members = grown, zs, rows
         self._L = &lower[0, 0]
         self._zp = &z[0]
+        self._members = &members[0]
+        return 0
 
-    cdef void _resize(self, Py_ssize_t size) noexcept:
+    cdef void _resize(self, Py_ssize_t size) noexcept nogil:
         self.size = size
         if size > self._reached:
             self._reached = size
@@ -233,36 +222,74 @@ cdef class Factor:
                     C[a, i] = column[a, order[i]]
         return taken_rows[:taken]
 
+    cdef bint push(self, long long row, double* cross, double own) noexcept nogil:
+        """Let one row join, if it is independent: `prepare` and `admit` in one.
+
+        cross[m] = K[row, margin_m] is overwritten; there must be room.
+        """
+        cdef Py_ssize_t j, s = self.size, cap = self._capacity
+        cdef double pivot
+        for j in range(s):
+            cross[j] += self.shift
+        trsv_lower(s, self._L, cap, cross)
+        pivot = own + self.shift - dot(s, cross, cross)
+        if pivot <= self.dependent * (own + self.shift):
+            return False
+        pivot = sqrt(pivot)
+        for j in range(s):
+            self._L[j * cap + s] = cross[j]
+        self._L[s * cap + s] = pivot
+        self._zp[s] = (1.0 - dot(s, cross, self._zp)) / pivot
+        self._members[s] = row
+        self._resize(s + 1)
+        self.changes += 1
+        return True
+
     def drop(self, Py_ssize_t position):
         """Let the row at a position of the factor leave, by Givens rotations."""
+        with nogil:
+            self.drop_at(position)
+
+    cdef void drop_at(self, Py_ssize_t position) noexcept nogil:
         cdef Py_ssize_t j, k, s = self.size, cap = self._capacity
         cdef double cos, sin
         cdef double* column
-        cdef long long[::1] mine = self._rows
-        with nogil:
-            # delete row `position` of L: columns 0..position keep their form
-            for j in range(position + 1):
-                column = self._L + j * cap
-                for k in range(position, s - 1):
-                    column[k] = column[k + 1]
-            for j in range(position + 1, s):
-                column = self._L + j * cap
-                for k in range(j - 1, s - 1):
-                    column[k] = column[k + 1]
-            # columns position.. now have one entry above the diagonal: rotate it away
-            for j in range(position, s - 1):
-                rotg(&self._L[j * cap + j], &self._L[(j + 1) * cap + j], &cos, &sin)
-                self._L[(j + 1) * cap + j] = 0.0
-                rot(s - 2 - j, &self._L[j * cap + j + 1], &self._L[(j + 1) * cap + j + 1], cos, sin)
-                rot(1, &self._zp[j], &self._zp[j + 1], cos, sin)
-                if self._L[j * cap + j] < 0.0:
-                    for k in range(j, s - 1):
-                        self._L[j * cap + k] = -self._L[j * cap + k]
-                    self._zp[j] = -self._zp[j]
+        # delete row `position` of L: columns 0..position keep their form
+        for j in range(position + 1):
+            column = self._L + j * cap
             for k in range(position, s - 1):
-                mine[k] = mine[k + 1]
+                column[k] = column[k + 1]
+        for j in range(position + 1, s):
+            column = self._L + j * cap
+            for k in range(j - 1, s - 1):
+                column[k] = column[k + 1]
+        # columns position.. now have one entry above the diagonal: rotate it away
+        for j in range(position, s - 1):
+            rotg(&self._L[j * cap + j], &self._L[(j + 1) * cap + j], &cos, &sin)
+            self._L[(j + 1) * cap + j] = 0.0
+            rot(s - 2 - j, &self._L[j * cap + j + 1], &self._L[(j + 1) * cap + j + 1], cos, sin)
+            rot(1, &self._zp[j], &self._zp[j + 1], cos, sin)
+            if self._L[j * cap + j] < 0.0:
+                for k in range(j, s - 1):
+                    self._L[j * cap + k] = -self._L[j * cap + k]
+                self._zp[j] = -self._zp[j]
+        for k in range(position, s - 1):
+            self._members[k] = self._members[k + 1]
         self._resize(s - 1)
         self.changes += 1
+
+    def copy_from(self, Factor other):
+        """Become the same as another factor."""
+        cdef Py_ssize_t j, s = other.size
+        self.shift, self.dependent, self.changes = other.shift, other.dependent, other.changes
+        self._reserve(s)
+        with nogil:
+            for j in range(s):
+                memcpy(self._L + j * self._capacity + j, other._L + j * other._capacity + j,
+                       (s - j) * sizeof(double))
+            memcpy(self._zp, other._zp, s * sizeof(double))
+            memcpy(self._members, other._members, s * sizeof(long long))
+        self._resize(s)
 
     def rebuild(self, double[:, ::1] K, rows):
         """Factor K = K_MM over rows afresh; returns which rows joined (all, if independent)."""
@@ -300,18 +327,22 @@ cdef class Factor:
 
     def solve(self, q, double s):
         """(du, db) with K_MM du + db 1 = q and 1'du = s."""
-        cdef Py_ssize_t n = self.size
-        cdef double zw, zz, db
+        cdef double db
         du = np.array(q, dtype=np.float64)
         cdef double[::1] w = du
         with nogil:
-            trsv_lower(n, self._L, self._capacity, &w[0])
-            zw = dot(n, self._zp, &w[0])
-            zz = dot(n, self._zp, self._zp)
-            db = (zw - s) / zz
-            axpy(n, -db, self._zp, &w[0])
-            trsv_lower_t(n, self._L, self._capacity, &w[0])
-        return du, db + self.shift * s
+            db = self.solve_in_place(&w[0], s)
+        return du, db
+
+    cdef double solve_in_place(self, double* w, double s) noexcept nogil:
+        """The same, du in place of q; returns db."""
+        cdef Py_ssize_t n = self.size
+        cdef double db
+        trsv_lower(n, self._L, self._capacity, w)
+        db = (dot(n, self._zp, w) - s) / dot(n, self._zp, self._zp)
+        axpy(n, -db, self._zp, w)
+        trsv_lower_t(n, self._L, self._capacity, w)
+        return db + self.shift * s
 
     def border(self):
         """z'z, the weight of the border in the curvature."""

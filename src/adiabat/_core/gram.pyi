@@ -46,6 +46,7 @@ class Gram:
         out: npt.NDArray[np.float64],
         rows: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
+    def fork(self) -> Gram: ...
     def gather(
         self,
         rows: npt.NDArray[np.int64],

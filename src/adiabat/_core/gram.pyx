@@ -31,16 +31,6 @@ PANEL_WIDTH = WIDTH
 cdef class Gram:
     """Slots of kernel columns: `slot_of[sample]` and `owner[slot]` are each other's inverse."""
 
-    cdef readonly Py_ssize_t n
-    cdef readonly Py_ssize_t capacity
-    cdef readonly list panels
-    cdef readonly object slot_of      # (capacity,) int64, NO_SLOT where the sample has none
-    cdef readonly object owner        # (n_slots,) int64, -1 where the slot is free
-    cdef readonly object stamp        # (n_slots,) int64, when the slot was last filled or kept
-    cdef Py_ssize_t _clock
-    cdef double** _data
-    cdef Py_ssize_t _n_panels
-
     def __cinit__(self):
         self._data = NULL
         self._n_panels = 0
@@ -241,55 +231,61 @@ cdef class Gram:
 
     def multiply(self, const double[::1] coef, double[::1] out, rows=None):
         """out = K[rows, slots] @ coef  (all samples if rows is None); unused panels are skipped."""
-        cdef Py_ssize_t p, i, j, row
-        cdef Py_ssize_t n_active = 0
-        cdef Py_ssize_t n = self.n
-        cdef double total
+        cdef Py_ssize_t p, j, i, n = self.n
         cdef const long long[::1] at
-        cdef Py_ssize_t n_single = 0
-        cdef Py_ssize_t* active = <Py_ssize_t*> malloc(max(1, self._n_panels) * sizeof(Py_ssize_t))
-        cdef Py_ssize_t* single = <Py_ssize_t*> malloc(
-            max(1, self._n_panels) * FEW * sizeof(Py_ssize_t))
-        if active == NULL or single == NULL:
-            free(active)
-            free(single)
-            raise MemoryError()
-        try:
+        if rows is not None:
+            at = rows
+            if at.shape[0] and self._n_panels:
+                with nogil:
+                    j = self.product(&coef[0], &at[0], at.shape[0], &out[0])
+                if j < 0:
+                    raise MemoryError()
+            else:
+                out[:] = 0.0
+            return
+        with nogil:
+            for i in range(n):
+                out[i] = 0.0
             for p in range(self._n_panels):
                 for j in range(WIDTH):
                     if coef[p * WIDTH + j] != 0.0:
-                        active[n_active] = p
-                        n_active += 1
-                        break
-            if rows is None:
-                with nogil:
-                    for i in range(n):
-                        out[i] = 0.0
-                    for j in range(n_active):
-                        p = active[j]
                         # out += panel @ coef[panel]
                         gemv(n, WIDTH, 1.0, self._data[p], WIDTH, &coef[p * WIDTH], 1.0, &out[0])
-                return
-            at = rows
-            with nogil:
-                n_single = self._single_out(coef, active, &n_active, single)
-                for i in range(at.shape[0]):
-                    row = at[i] * WIDTH
-                    total = 0.0
-                    for j in range(n_active):
-                        p = active[j]
-                        # total += panel[row] @ coef[panel]
-                        total += dot(WIDTH, self._data[p] + row, &coef[p * WIDTH])
-                    for j in range(n_single):
-                        p = single[j]
-                        total += self._data[p // WIDTH][row + p % WIDTH] * coef[p]
-                    out[i] = total
-        finally:
-            free(active)
-            free(single)
+                        break
+
+    cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,
+                     double* out) noexcept nogil:
+        """out = K[rows, slots] @ coef; -1 if there is no memory for it."""
+        cdef Py_ssize_t p, i, j, row, n_active = 0, n_single
+        cdef double total
+        cdef Py_ssize_t* active = <Py_ssize_t*> malloc(
+            max(1, self._n_panels) * (1 + FEW) * sizeof(Py_ssize_t))
+        if active == NULL:
+            return -1
+        cdef Py_ssize_t* single = active + self._n_panels
+        for p in range(self._n_panels):
+            for j in range(WIDTH):
+                if coef[p * WIDTH + j] != 0.0:
+                    active[n_active] = p
+                    n_active += 1
+                    break
+        n_single = self._single_out(coef, active, &n_active, single)
+        for i in range(n_rows):
+            row = rows[i] * WIDTH
+            total = 0.0
+            for j in range(n_active):
+                p = active[j]
+                # total += panel[row] @ coef[panel]
+                total += dot(WIDTH, self._data[p] + row, coef + p * WIDTH)
+            for j in range(n_single):
+                p = single[j]
+                total += self._data[p // WIDTH][row + p % WIDTH] * coef[p]
+            out[i] = total
+        free(active)
+        return 0
 
     cdef Py_ssize_t _single_out(
-        self, const double[::1] coef, Py_ssize_t* active, Py_ssize_t* n_active, Py_ssize_t* single,
+        self, const double* coef, Py_ssize_t* active, Py_ssize_t* n_active, Py_ssize_t* single,
     ) noexcept nogil:
         """Panels with few coefficients are read column by column: moves them from active."""
         cdef Py_ssize_t j, k, p, count, kept = 0, n_single = 0
@@ -308,6 +304,29 @@ cdef class Gram:
                     n_single += 1
         n_active[0] = kept
         return n_single
+
+    cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,
+                       double* out) noexcept nogil:
+        """out[j] = K[sample, slots[j]]."""
+        cdef Py_ssize_t j
+        for j in range(k):
+            out[j] = self._data[slots[j] // WIDTH][sample * WIDTH + slots[j] % WIDTH]
+
+    def fork(self):
+        """A Gram with the same columns, shared; further ones are its own.
+
+        Vacant slots among the shared count as taken. To be read and given columns, no more.
+        """
+        cdef Gram other = Gram()
+        other.n, other.capacity, other._clock = self.n, self.capacity, self._clock
+        other._data = <double**> malloc(max(1, self._n_panels) * sizeof(double*))
+        if other._data == NULL:
+            raise MemoryError()
+        for panel in self.panels:
+            other._place(other._n_panels, panel)
+        other.slot_of, other.stamp = self.slot_of.copy(), self.stamp.copy()
+        other.owner = np.maximum(self.owner, 0)
+        return other
 
     def gather(self, const long long[::1] rows, const long long[::1] slots, double[:, ::1] out):
         """out[i, j] = K[rows[i], slots[j]]."""

@@ -8,19 +8,18 @@ its r at 0 through its bordered system (CP01 (3)-(9), KT09 (5)-(10)):
     K_MM du + db 1 = dt_M - K_MA du_A,    1'du = dd - 1'du_A,    dr = K du + db - dt
 
 where A are all the rows that move by themselves. K du_A is kept up from breakpoint to breakpoint
-(`_drive`), so that a stretch reads the columns of MARGIN alone. It ends where a row meets its
+(`moving`), so that a stretch reads the columns of MARGIN alone. It ends where a row meets its
 condition (`ratio`), or at the arrival.
 
 A RESTING row depends on MARGIN and has r = 0 by itself. Where it no longer has (a row of MARGIN
 left, or the targets move apart) it joins, or is traded, at once.
 """
 
-from libc.math cimport INFINITY, fabs
+from libc.math cimport INFINITY, fabs, sqrt
 
-import numpy as np
-
+from adiabat._core.moving cimport Moving
 from adiabat._core.ratio cimport (
-    _HIGH, _LEAVING, _LOW, _MARGIN, _PINNED, _RESTING, _RISING, next_breakpoint,
+    _HIGH, _LOW, _MARGIN, _PINNED, _RESTING, next_breakpoint,
 )
 
 # Rates below this part of the largest, or of the sums they come from, are rounding.
@@ -30,128 +29,49 @@ cdef double STILL = 1e-11
 cdef double BALANCED = 1e-14
 # A bound is reached within this part of the box.
 cdef double AT_BOUND = 1e-14
+# Rounding of |dw|^2, relative to the terms it is the sum of.
+cdef double ROUNDING = 1e-12
+
+EVENTS = ("start", "arrival", "to bound", "to margin", "entered", "traded", "decided", "look")
+cdef enum:
+    _START = 0
+    _ARRIVAL = 1
+    _TO_BOUND = 2
+    _TO_MARGIN = 3
+    _ENTERED = 4
+    _TRADED = 5
+    _DECIDED = 6
+    _LOOK = 7
 
 
-cdef class Motion:
-    """A machine on one straight motion; its arrays are moved in place."""
+cdef class Motion(Moving):
+    """A machine on one straight motion."""
 
-    cdef readonly double b
     cdef readonly double remaining         # of the motion, 1 at its start
     cdef readonly double eta               # of the last stretch, as a part of what remained
     cdef readonly Py_ssize_t row           # that ended it, -1 at the arrival
-    cdef readonly str event
     cdef readonly Py_ssize_t breakpoints
     cdef readonly Py_ssize_t idle          # stretches since the last advance
-    cdef object _gram, _factor, _columns, _at, _in_margin
-    cdef const long long[::1] at
-    cdef const double[::1] diagonal
-    cdef double[::1] u, r, t, lo, hi, du, dr, _drive, _scratch, _coef
-    cdef const double[::1] own, dlo, dhi, dt
-    cdef unsigned char[::1] role, member
-    cdef object _dr, _scratch_array, _coef_array
-    cdef double dd, largest
-    cdef double need                       # sum of the rates that MARGIN has to bring
-    cdef double moving, most_moving        # sum of the sizes of the others; the most it has been
-    cdef Py_ssize_t _driven                # rows RISING, FALLING or LEAVING
-    cdef bint _problem_moves
-    cdef bint _slips                       # the row is RESTING, and its r does not stay 0
+    cdef int _event
+    cdef Py_ssize_t _asked                 # a row of which only the sign of f is asked, or -1
 
-    def __init__(self, gram, factor, columns, at, diagonal, state, rates, role, in_margin,
-                 double b, double dd):
-        """`state` is (u, r, t, lo, hi), `rates` (du of driven rows, dt, dlo, dhi).
+    def __init__(self, *rows):
+        super().__init__(*rows)
+        self.remaining, self.row, self._event, self._asked = 1.0, -1, _START, -1
 
-        `columns(positions)` gives slots to samples that have none.
-        """
-        cdef Py_ssize_t i, n = len(at)
-        self._gram, self._factor, self._columns = gram, factor, columns
-        self._at, self.at, self.diagonal = at, at, diagonal
-        self.u, self.r, self.t, self.lo, self.hi = state
-        self.own, self.dt, self.dlo, self.dhi = rates
-        self.role, self._in_margin, self.member = role, in_margin, in_margin.view(np.uint8)
-        self.b, self.dd = b, dd
-        self.remaining, self.row, self.event = 1.0, -1, "start"
-        self.largest = 0.0
-        for i in range(n):
-            self.largest = max(self.largest, diagonal[at[i]])
-        self.du = np.zeros(n)
-        self._dr, self._scratch_array = np.zeros(n), np.zeros(n)
-        self.dr, self._scratch = self._dr, self._scratch_array
-        self._coef_array = np.zeros(0)
-        self._start()
-
-    cdef int _start(self) except -1:
-        """K du_A from the rows that move by themselves."""
-        cdef Py_ssize_t i, n = self.u.shape[0]
-        rates = np.zeros(n)
-        cdef double[::1] rate = rates
-        self.need, self.moving = self.dd, 0.0
-        self._driven, self._problem_moves = 0, self.dd != 0.0
-        for i in range(n):
-            self._driven += self._is_driven(i)
-            if self.dlo[i] != 0.0 or self.dhi[i] != 0.0 or self.dt[i] != 0.0:
-                self._problem_moves = True
-            rate[i] = self._rate(i)
-            self.need -= rate[i]
-            self.moving += fabs(rate[i])
-        self.most_moving = self.moving + fabs(self.dd)
-        drive = np.zeros(n)
-        self._drive = drive
-        rows = np.flatnonzero(rates)
-        if len(rows):
-            slots = self._columns(self._at[rows])
-            coef = np.bincount(slots, rates[rows], minlength=self._gram.n_slots)
-            self._gram.multiply(coef.astype(np.float64), drive, self._at)
-        self._columns(self._at[self._factor.rows])
-        return 0
+    @property
+    def event(self):
+        """What ended the last stretch."""
+        return EVENTS[self._event]
 
     @property
     def done(self):
         """Whether nothing is left that moves: at the arrival, or before it."""
         return self.remaining <= 0.0 or not (self._driven or self._problem_moves)
 
-    cdef bint _is_driven(self, Py_ssize_t i) noexcept nogil:
-        return _RISING <= self.role[i] <= _LEAVING
-
-    cdef double _rate(self, Py_ssize_t i) noexcept nogil:
-        """How fast u of a row moves by itself."""
-        cdef unsigned char role = self.role[i]
-        if role == _LOW or role == _PINNED:
-            return self.dlo[i]
-        if role == _HIGH:
-            return self.dhi[i]
-        if self._is_driven(i):
-            return self.own[i]
-        return 0.0
-
-    cdef int _become(self, Py_ssize_t row, unsigned char role) except -1:
-        """Another role for a row; what moves by itself is kept up."""
-        cdef double rate = -self._rate(row)
-        cdef Py_ssize_t i
-        self.moving -= fabs(rate)
-        cdef long long[::1] slot
-        self._driven -= self._is_driven(row)
-        self.role[row] = role
-        self.moving += fabs(self._rate(row))
-        rate += self._rate(row)
-        if rate == 0.0:
-            return 0
-        self.need -= rate
-        self.most_moving = max(self.most_moving, self.moving + fabs(self.dd))
-        slot = self._columns(self._at[row: row + 1])
-        self._fit_slots()
-        self._coef[slot[0]] = rate
-        self._gram.multiply(self._coef_array, self._scratch_array, self._at)
-        self._coef[slot[0]] = 0.0
-        for i in range(self._drive.shape[0]):
-            self._drive[i] += self._scratch[i]
-        return 0
-
-    cdef int _fit_slots(self) except -1:
-        """Coefficients by slot, all 0, as many as there are slots now."""
-        if self._coef_array.shape[0] != self._gram.n_slots:
-            self._coef_array = np.zeros(self._gram.n_slots)
-            self._coef = self._coef_array
-        return 0
+    def ask(self, Py_ssize_t row):
+        """Stop where f of a driven row changes its sign."""
+        self._asked = row
 
     # -- stretches -------------------------------------------------------------------------------
 
@@ -160,242 +80,262 @@ cdef class Motion:
 
         Returns whether there is a way on: without MARGIN b may have nowhere to go.
         """
-        cdef double step
-        cdef Py_ssize_t row
+        cdef int way
+        with nogil:
+            way = self._run(stretches, patience)
+        return bool(way)
+
+    cdef int _run(self, Py_ssize_t stretches, Py_ssize_t patience) except -1 nogil:
         while stretches > 0:
             stretches -= 1
-            row = -1
-            step = self._stretch(&row)
-            self.eta, self.row = step, row
-            if row < 0 and step == INFINITY:
-                return False
-            self.idle = self.idle + 1 if step <= 0.0 else 0
-            if row < 0:
-                self.event = "arrival"
-                return True
+            self.eta = self._stretch()
+            if self.eta == INFINITY:
+                return 0
+            if self._event == _LOOK:
+                with gil:
+                    self.catch_up()
+                    self._n_watch *= 2
+                    self._watch()
+                continue
+            self.idle = self.idle + 1 if self.eta <= 0.0 else 0
+            if self.row < 0 or self._event == _DECIDED:
+                return 1
             self.breakpoints += 1
-            self._meet(row)
+            self._meet(self.row)
             if self._factor.size == 0:
                 self._anchor()
             if self.idle and self.idle % patience == 0 or not (
                     self._driven or self._problem_moves):
-                return True
-        return True
+                return 1
+        return 1
 
-    cdef double _stretch(self, Py_ssize_t* row) except -2:
+    cdef double _stretch(self) except -2 nogil:
         """To the next breakpoint; the part gone of what remained (of b alone: the step)."""
-        cdef double db = 0.0, step, still, weight = 0.0, most = 0.0
-        cdef Py_ssize_t i, n = self.u.shape[0], s = self._factor.size
-        cdef const long long[::1] margin = self._factor.rows
-        cdef bint alone = s == 0 and fabs(self.need) > BALANCED * self.most_moving
+        cdef double db = 0.0, speed = 1.0, weight = 0.0, most = 0.0, step, still, limit, horizon
+        cdef Py_ssize_t i, k, s = self._factor.size, m = self._watched.shape[0]
+        cdef long long* margin = self._factor._members
+        cdef bint alone = s == 0 and fabs(self._need) > BALANCED * self._most_moving
         if alone:
             # b moves until a row is free: up, if weight is to be given away
-            db = 1.0 if self.need < 0.0 else -1.0
-            for i in range(n):
-                self.dr[i] = db
+            db = 1.0 if self._need < 0.0 else -1.0
+            for k in range(m):
+                self._dr[k] = db
             most = 1.0
         else:
-            db = self._answer(margin, s)
-            for i in range(n):
-                self.dr[i] += self._drive[i] + db - self.dt[i]
-                most = max(most, fabs(self.dr[i]))
+            db = self._answer(s, &speed)
+            for k in range(m):
+                self._dr[k] += self._drive[k] + db - self._dt[self._watched[k]]
             for i in range(s):
-                self.dr[margin[i]] = 0.0
-                weight += fabs(self.du[margin[i]])
-            weight += self.moving
-        still = STILL * (most + self.largest * weight)
-        row[0] = self._slipping(still)
-        self._slips = row[0] >= 0
-        if self._slips:
-            self._forget_answer(margin, s)
-            return 0.0
+                self._dr[self._place[margin[i]]] = 0.0
+                weight += fabs(self._du[margin[i]])
+            for k in range(m):
+                most = max(most, fabs(self._dr[k]))
+            weight += self._moving
+        still = STILL * (most + self._largest * weight)
+        self.row = self._slipping(still)
+        self._event = _TRADED
+        step = 0.0
+        if self.row < 0:
+            limit = INFINITY if alone else self.remaining
+            horizon = (self._horizon - self._drift) / speed
+            step, self.row = next_breakpoint(
+                self._watched, self._dr, self._u, self._du, self._r, self._lo, self._dlo,
+                self._hi, self._dhi, self._role,
+                INFINITY if alone else BALANCED * (weight + self._most_moving), still,
+                min(limit, horizon),
+            )
+            self._event = _ARRIVAL
+            if self.row < 0 and horizon <= limit and self._horizon < INFINITY:
+                self._event = _LOOK
+            elif self.row < 0 and alone:
+                return INFINITY
+            if self._asked >= 0:
+                step = self._decide(step)
+            self._advance(step, db, alone)
+            self._drift += step * speed
+        for i in range(s):
+            self._du[margin[i]] = 0.0
         if alone:
-            return self._raise_bias(db, still, row)
-        step, row[0] = next_breakpoint(
-            self.u, self.du, self.r, self.dr, self.lo, self.dlo, self.hi, self.dhi, self.role,
-            BALANCED * (weight + self.most_moving), still, self.remaining,
-        )
-        self._advance(step, db)
-        self._forget_answer(margin, s)
+            return step
         step = step / self.remaining if self.remaining > 0.0 else 1.0
-        self.remaining = 0.0 if row[0] < 0 else self.remaining * (1.0 - step)
+        self.remaining = 0.0 if self._event == _ARRIVAL and self.row < 0 else (
+            self.remaining * (1.0 - step))
         return step
 
-    cdef double _answer(self, const long long[::1] margin, Py_ssize_t s) except? -1:
-        """du of MARGIN, K_AM du in dr; returns db."""
-        cdef Py_ssize_t i
-        cdef double[::1] q, du
-        cdef const long long[::1] slot_of
-        cdef double db
+    cdef double _answer(self, Py_ssize_t s, double* speed) except? -1 nogil:
+        """du of MARGIN, K_M du in dr; returns db. `speed` bounds the rates of r of all rows."""
+        cdef Py_ssize_t i, k, row
+        cdef double db, square = self._square, sizes = fabs(self._square)
+        cdef double* w = &self._work[0]
+        cdef long long* margin = self._factor._members
         if s == 0:
-            self.dr[:] = 0.0
-            return 0.0
-        rhs = np.empty(s)
-        q = rhs
-        for i in range(s):
-            q[i] = self.dt[margin[i]] - self._drive[margin[i]]
-        answer, db = self._factor.solve(rhs, self.need)
-        du = answer
-        self._fit_slots()
-        slot_of = self._gram.slot_of
-        for i in range(s):
-            self._coef[slot_of[self.at[margin[i]]]] += du[i]
-            self.du[margin[i]] = du[i]
-        self._gram.multiply(self._coef_array, self._dr, self._at)
-        for i in range(s):
-            self._coef[slot_of[self.at[margin[i]]]] = 0.0
+            for k in range(self._watched.shape[0]):
+                self._dr[k] = 0.0
+            db = 0.0
+        else:
+            for i in range(s):
+                w[i] = self._dt[margin[i]] - self._drive[self._place[margin[i]]]
+            db = self._factor.solve_in_place(w, self._need)
+            for i in range(s):
+                row = margin[i]
+                self._du[row] = w[i]
+                self._coef[self._slot_of[self._at[row]]] += w[i]
+                # du'K du = du_A'K du_A + du_A'K du_M + du_M'(dt_M - db)
+                square += w[i] * (self._drive[self._place[row]] + self._dt[row] - db)
+                sizes += fabs(w[i]) * (
+                    fabs(self._drive[self._place[row]]) + fabs(self._dt[row]) + fabs(db))
+            self._product(&self._dr[0])
+            for i in range(s):
+                self._coef[self._slot_of[self._at[margin[i]]]] = 0.0
+        square = max(square, 0.0) + ROUNDING * sizes
+        speed[0] = sqrt(square * self._largest) + fabs(db) + self._most_dt
         return db
 
-    cdef void _forget_answer(self, const long long[::1] margin, Py_ssize_t s) noexcept:
-        cdef Py_ssize_t i
-        for i in range(s):
-            self.du[margin[i]] = 0.0
-
-    cdef double _raise_bias(self, double db, double still, Py_ssize_t* row) except -2:
-        cdef double step
-        cdef Py_ssize_t i
-        cdef double[::1] none = self._scratch
-        none[:] = 0.0
-        step, row[0] = next_breakpoint(
-            self.u, none, self.r, self.dr, self.lo, none, self.hi, none, self.role, 0.0,
-            still, INFINITY,
-        )
-        if row[0] >= 0:
-            for i in range(self.r.shape[0]):
-                self.r[i] += step * db
-            self.b += step * db
+    cdef double _decide(self, double step) noexcept nogil:
+        """The step, cut where f of the row asked for changes its sign."""
+        cdef double f = self._r[self._asked] + self._t[self._asked]
+        cdef double rate = self._dr[self._place[self._asked]] + self._dt[self._asked]
+        if f * rate < 0.0 and fabs(f) < step * fabs(rate):
+            self._event = _DECIDED
+            return fabs(f) / fabs(rate)
         return step
 
     cdef Py_ssize_t _slipping(self, double still) noexcept nogil:
         """A RESTING row whose r does not stay 0, or -1."""
-        cdef Py_ssize_t i
-        for i in range(self.role.shape[0]):
-            if self.role[i] == _RESTING and fabs(self.dr[i]) > still:
-                return i
+        cdef Py_ssize_t k
+        for k in range(self._watched.shape[0]):
+            if self._role[self._watched[k]] == _RESTING and fabs(self._dr[k]) > still:
+                return self._watched[k]
         return -1
 
-    cdef void _advance(self, double step, double db) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(self.u.shape[0]):
-            self.lo[i] += step * self.dlo[i]
-            self.hi[i] += step * self.dhi[i]
-            self.t[i] += step * self.dt[i]
-            self.r[i] += step * self.dr[i]
-            if self.role[i] == _MARGIN:
-                self.u[i] += step * self.du[i]
-            elif self.role[i] == _LOW or self.role[i] == _PINNED:
-                self.u[i] = self.lo[i]
-            elif self.role[i] == _HIGH:
-                self.u[i] = self.hi[i]
-            elif self.role[i] != _RESTING:
-                self.u[i] += step * self.own[i]
+    cdef void _advance(self, double step, double db, bint alone) noexcept nogil:
+        cdef Py_ssize_t i, k
         self.b += step * db
+        for k in range(self._watched.shape[0]):
+            self._r[self._watched[k]] += step * self._dr[k]
+        if alone:
+            return
+        if self._most_dt > 0.0:
+            for i in range(self._t.shape[0]):
+                self._t[i] += step * self._dt[i]
+        for k in range(self._watched.shape[0]):
+            i = self._watched[k]
+            if self._role[i] == _MARGIN:
+                self._u[i] += step * self._du[i]
+            elif self._is_driven(i):
+                self._u[i] += step * self._own[i]
+        if not self._bounds_move:
+            return
+        for i in range(self._u.shape[0]):
+            self._lo[i] += step * self._dlo[i]
+            self._hi[i] += step * self._dhi[i]
+            if self._role[i] == _LOW or self._role[i] == _PINNED:
+                self._u[i] = self._lo[i]
+            elif self._role[i] == _HIGH:
+                self._u[i] = self._hi[i]
 
     # -- breakpoints -----------------------------------------------------------------------------
 
-    cdef int _meet(self, Py_ssize_t row) except -1:
+    cdef int _meet(self, Py_ssize_t row) except -1 nogil:
         """A row meets its condition: it changes sets."""
-        cdef unsigned char role = self.role[row]
+        cdef unsigned char role = self._role[row]
+        cdef bint slips = self._event == _TRADED
+        self._event = _TO_BOUND
         if role == _MARGIN:
             self._drop(row)
-            self._settle_at_bound(row)
-            self.event = "to bound"
+            return self._settle_at_bound(row)
+        if role == _RESTING and not slips:
+            return self._settle_at_bound(row)
+        self._event = _TO_MARGIN if role == _LOW or role == _HIGH or role == _RESTING else _ENTERED
+        if role != _RESTING:
+            self._r[row] = 0.0
+        if self._join(row):
             return 0
         if role == _RESTING:
-            if not self._slips:
-                self._settle_at_bound(row)
-                self.event = "to bound"
-            elif self.join(row):  # the row it depended on has left
-                self.event = "to margin"
-            else:
-                self._trade(row, -1.0 if self.dr[row] > 0.0 else 1.0)
-                self.event = "traded"
-            return 0
-        self.r[row] = 0.0
-        self.event = "to margin" if role == _LOW or role == _HIGH else "entered"
-        if self.join(row):
-            return 0
+            self._event = _TRADED
+            return self._trade(row, -1.0 if self._dr[self._place[row]] > 0.0 else 1.0)
         if role == _LOW or role == _HIGH:
-            self._trade(row, 1.0 if role == _LOW else -1.0)
-            self.event = "traded"
-        elif self.lo[row] < self.u[row] < self.hi[row]:
-            self._become(row, _RESTING)
-        else:
-            self._become(row, _LOW if self.u[row] <= self.lo[row] else _HIGH)
+            self._event = _TRADED
+            return self._trade(row, 1.0 if role == _LOW else -1.0)
+        if self._lo[row] < self._u[row] < self._hi[row]:
+            return self._become(row, _RESTING)
+        return self._become(row, _LOW if self._u[row] <= self._lo[row] else _HIGH)
+
+    cdef int _settle_at_bound(self, Py_ssize_t row) except -1 nogil:
+        cdef bint low = self._u[row] - self._lo[row] <= self._hi[row] - self._u[row]
+        self._u[row] = self._lo[row] if low else self._hi[row]
+        return self._become(row, _LOW if low else _HIGH)
+
+    cdef int _kernel_row(self, Py_ssize_t row) noexcept nogil:
+        """K between a row and MARGIN, in `_work`."""
+        cdef Py_ssize_t i
+        for i in range(self._factor.size):
+            self._slots[i] = self._slot_of[self._at[self._factor._members[i]]]
+        self._gram.row_into(
+            self._at[row], &self._slots[0], self._factor.size, &self._work[0])
         return 0
 
-    cdef int _settle_at_bound(self, Py_ssize_t row) except -1:
-        cdef bint low = self.u[row] - self.lo[row] <= self.hi[row] - self.u[row]
-        self.u[row] = self.lo[row] if low else self.hi[row]
-        self._become(row, _LOW if low else _HIGH)
-        return 0
-
-    cdef _kernel_row(self, Py_ssize_t row):
-        """K between a row and MARGIN, (1, size)."""
-        cross = np.empty((1, self._factor.size))
-        slots = self._gram.slot_of[self._at[self._factor.rows]]
-        self._gram.gather(self._at[row: row + 1], slots, cross)
-        return cross
-
-    cpdef bint join(self, Py_ssize_t row) except -1:
+    def join(self, Py_ssize_t row):
         """Let a row with r = 0 join MARGIN; False if it depends on it."""
-        self._factor.prepare(
-            self._kernel_row(row), np.array([[self.diagonal[self.at[row]]]]))
-        if not self._factor.admit(_FIRST, np.array([row]))[0]:
-            return False
-        self._columns(self._at[row: row + 1])
-        self.member[row] = 1
+        return bool(self._join(row))
+
+    cdef int _join(self, Py_ssize_t row) except -1 nogil:
+        self._kernel_row(row)
+        if not self._factor.push(row, &self._work[0], self._diagonal[self._at[row]]):
+            return 0
+        self._member[row] = 1
+        if self._factor.size >= self._factor._capacity or self._slot_of[self._at[row]] < 0:
+            with gil:
+                self._columns(self._at_array[row: row + 1])
+                self._make_room()
         self._become(row, _MARGIN)
-        return True
+        return 1
 
-    cdef int _drop(self, Py_ssize_t row) except -1:
-        cdef const long long[::1] margin = self._factor.rows
+    cdef void _drop(self, Py_ssize_t row) noexcept nogil:
         cdef Py_ssize_t position = 0
-        while margin[position] != row:
+        while self._factor._members[position] != row:
             position += 1
-        self._factor.drop(position)
-        self.member[row] = 0
-        return 0
+        self._factor.drop_at(position)
+        self._member[row] = 0
 
-    cdef int _anchor(self) except -1:
+    cdef int _anchor(self) except -1 nogil:
         """Let a RESTING row hold b, if there is one and MARGIN is empty."""
         cdef Py_ssize_t i
-        for i in range(self.role.shape[0]):
-            if self.role[i] == _RESTING:
-                self.join(i)
+        for i in range(self._role.shape[0]):
+            if self._role[i] == _RESTING:
+                self._join(i)
                 return 0
         return 0
 
-    cdef int _trade(self, Py_ssize_t row, double sign) except -1:
+    cdef int _trade(self, Py_ssize_t row, double sign) except -1 nogil:
         """A dependent row takes weight from MARGIN (sign -1: gives), f unchanged, up to a bound."""
-        cdef Py_ssize_t i, m
-        cdef double part, room, u
-        rows = self._factor.rows.copy()
-        cdef const long long[::1] margin = rows
-        cdef double step = self.hi[row] - self.u[row] if sign > 0.0 else self.u[row] - self.lo[row]
-        answer, _ = self._factor.solve(-sign * self._kernel_row(row)[0], -sign)
-        cdef double[::1] du = answer
-        part = 1.0
-        for i in range(len(rows)):
-            m = margin[i]
-            room = self.hi[m] - self.u[m] if du[i] > 0.0 else self.u[m] - self.lo[m]
+        cdef Py_ssize_t i, m, s = self._factor.size
+        cdef double part = 1.0, room
+        cdef double* du = &self._work[0]
+        cdef double step = (
+            self._hi[row] - self._u[row] if sign > 0.0 else self._u[row] - self._lo[row])
+        self._kernel_row(row)
+        for i in range(s):
+            du[i] *= -sign
+        self._factor.solve_in_place(du, -sign)
+        for i in range(s):
+            m = self._factor._members[i]
+            room = self._hi[m] - self._u[m] if du[i] > 0.0 else self._u[m] - self._lo[m]
             if room < part * step * fabs(du[i]):
                 part = max(0.0, room) / (step * fabs(du[i]))
-        self.u[row] += sign * step * part
-        for i in range(len(rows)):
-            m = margin[i]
-            u = self.u[m] + part * step * du[i]
-            room = AT_BOUND * (self.hi[m] - self.lo[m])
-            self.u[m] = u
-            if u <= self.lo[m] + room or u >= self.hi[m] - room:
+        self._u[row] += sign * step * part
+        for i in range(s):
+            self._u[self._factor._members[i]] += part * step * du[i]
+        # the work space is used again below: from here on the bounds alone say who met them
+        for i in range(s - 1, -1, -1):
+            m = self._factor._members[i]
+            room = AT_BOUND * (self._hi[m] - self._lo[m])
+            if self._u[m] <= self._lo[m] + room or self._u[m] >= self._hi[m] - room:
                 self._drop(m)
                 self._settle_at_bound(m)
         if part >= 1.0:
-            self._become(row, _HIGH if sign > 0.0 else _LOW)
-            self.u[row] = self.hi[row] if sign > 0.0 else self.lo[row]
-        elif not self.join(row):
-            self._become(row, _RESTING)
+            self._u[row] = self._hi[row] if sign > 0.0 else self._lo[row]
+            return self._become(row, _HIGH if sign > 0.0 else _LOW)
+        if not self._join(row):
+            return self._become(row, _RESTING)
         return 0
-
-
-_FIRST = np.zeros(1, dtype=np.int64)

@@ -16,10 +16,11 @@ RESTING: Final = 6
 PINNED: Final = 7
 
 def next_breakpoint(
+    rows: npt.NDArray[np.int64],
+    dr: FloatArray,
     u: FloatArray,
     du: FloatArray,
     r: FloatArray,
-    dr: FloatArray,
     lo: FloatArray,
     dlo: FloatArray,
     hi: FloatArray,

@@ -31,19 +31,21 @@ cdef inline void consider(Py_ssize_t i, double way, double rate, double* eta, Py
 
 
 cpdef (double, Py_ssize_t) next_breakpoint(
-    const double[::1] u, const double[::1] du, const double[::1] r, const double[::1] dr,
+    const long long[::1] rows, const double[::1] dr,
+    const double[::1] u, const double[::1] du, const double[::1] r,
     const double[::1] lo, const double[::1] dlo, const double[::1] hi, const double[::1] dhi,
     const unsigned char[::1] role, double calm, double still, double limit,
 ) noexcept nogil:
     """(eta, row): the least eta <= limit at which a row meets its condition; row -1 if none does.
 
-    Rates of u below `calm` and of r below `still` are rounding and meet nothing. Among rows that
-    meet it together the one with the largest rate goes first, which keeps the pivots of the
-    margin large.
+    Only `rows` are looked at; dr[k] is the rate of rows[k]. Rates of u below `calm` and of r below
+    `still` are rounding and meet nothing. Among rows that meet it together the one with the
+    largest rate goes first, which keeps the pivots of the margin large.
     """
-    cdef Py_ssize_t i, row = -1
+    cdef Py_ssize_t i, k, row = -1
     cdef double eta = limit, best = 0.0, rate
-    for i in range(u.shape[0]):
+    for k in range(rows.shape[0]):
+        i = rows[k]
         if role[i] == _MARGIN or role[i] == _RESTING:
             rate = du[i] - dhi[i]
             if rate > calm:
@@ -52,9 +54,9 @@ cpdef (double, Py_ssize_t) next_breakpoint(
             if rate > calm:
                 consider(i, u[i] - lo[i], rate, &eta, &row, &best)
         elif role[i] == _LOW or role[i] == _FALLING:
-            if dr[i] < -still:
-                consider(i, r[i], -dr[i], &eta, &row, &best)
+            if dr[k] < -still:
+                consider(i, r[i], -dr[k], &eta, &row, &best)
         elif role[i] == _HIGH or role[i] == _RISING:
-            if dr[i] > still:
-                consider(i, -r[i], dr[i], &eta, &row, &best)
+            if dr[k] > still:
+                consider(i, -r[i], dr[k], &eta, &row, &best)
     return eta, row

@@ -47,6 +47,8 @@ SPREAD = 1e-9
 # Bounds on work: breakpoints for each row, and breakpoints without advance for each row.
 MOST_BREAKPOINTS = 50
 MOST_IDLE = 3
+# Rows at a bound that are watched from the start.
+WATCH_LEAST, WATCH_PART = 100, 4
 # Breakpoints between two chances of an interrupt.
 AT_A_TIME = 64
 # What sum u may differ from d by rounding, relative to the weights.
@@ -93,8 +95,9 @@ class Path:
         try:
             accuracy = machine.accuracy(self.tolerance)
             left = MOST_BREAKPOINTS * (machine.n + 1)
+            motion: Motion | None = None
             while left > 0:
-                motion = self._motion(goal, accuracy)
+                motion = self._motion(goal, accuracy, motion)
                 if self.breakpoints == 0 and not self.trace:
                     self._record("start", -1, 0.0)
                 if motion is None:
@@ -103,6 +106,7 @@ class Path:
                     return
                 left = self._run(motion, left)
                 if not motion.done:
+                    motion.catch_up()
                     return
                 self._arrive(goal)
                 if motion.row < 0:
@@ -126,7 +130,10 @@ class Path:
             machine.t[rows], machine.lo[rows], machine.hi[rows] = before.t, before.lo, before.hi
 
     def _motion(
-        self, goal: tuple[FloatArray, FloatArray, FloatArray], accuracy: float
+        self,
+        goal: tuple[FloatArray, FloatArray, FloatArray],
+        accuracy: float,
+        before: Motion | None,
     ) -> Motion | None:
         """The motion from here to the goal, or None if nothing is left to move."""
         machine = self.machine
@@ -141,11 +148,14 @@ class Path:
         moves = driven.any() or dd != 0.0 or dt.any() or dlo.any() or dhi.any()
         if not moves:
             return None
+        if before is not None:
+            before.catch_up()
         samples = machine.samples
         motion = Motion(
             samples.gram, machine.factor, samples.slots, machine.at, samples.diagonal,
             (machine.u, machine.r, machine.t, machine.lo, machine.hi), (du, dt, dlo, dhi),
             self._role, machine.in_margin, machine.b, dd,
+            machine.n if self._keep_trace else max(WATCH_LEAST, machine.n // WATCH_PART),
         )  # fmt: skip
         if len(machine.margin) == 0:
             resting = np.flatnonzero(self._role == RESTING)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rows of a motion, for the loop that follows it."""
+
+from adiabat._core.factor cimport Factor
+from adiabat._core.gram cimport Gram
+
+
+cdef class Moving:
+    cdef readonly double b
+    cdef Gram _gram
+    cdef Factor _factor
+    cdef object _columns, _at_array
+    cdef const long long[::1] _at, _slot_of
+    cdef const double[::1] _diagonal, _own, _dlo, _dhi, _dt
+    cdef double[::1] _u, _r, _t, _lo, _hi, _du
+    cdef unsigned char[::1] _role, _member
+    cdef double[::1] _work, _coef          # by place in the factor, by slot; _coef is kept at 0
+    cdef long long[::1] _slots
+    # watched rows, and what is known of them by place in `_watched`
+    cdef long long[::1] _watched, _at_watched, _place
+    cdef double[::1] _dr, _drive, _column
+    cdef Py_ssize_t _n_watch
+    cdef double _horizon, _drift           # least |r| that is not watched; what it may have lost
+    cdef object _u_then, _t_then           # when r was last right for all rows
+    cdef double _b_then
+    # sums over the rows that move by themselves
+    cdef double _dd, _need, _moving, _most_moving, _square
+    cdef double _largest, _most_dt
+    cdef Py_ssize_t _driven                # rows RISING, FALLING or LEAVING
+    cdef bint _problem_moves, _bounds_move
+
+    cdef int _watch(self) except -1
+    cdef int _start(self) except -1
+    cdef int _make_room(self) except -1
+    cdef bint _is_driven(self, Py_ssize_t i) noexcept nogil
+    cdef double _rate(self, Py_ssize_t i) noexcept nogil
+    cdef int _become(self, Py_ssize_t row, unsigned char role) except -1 nogil
+    cdef int _product(self, double* out) except -1 nogil

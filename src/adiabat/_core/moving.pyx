@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rows of a motion: those that move by themselves, and those that are looked at.
+
+Rows that move by themselves, A, are the driven ones and those at a bound that moves. K du_A and
+the sums over A are kept up from breakpoint to breakpoint, by one column for each change of sets.
+
+Only *watched* rows are looked at. In feature space |dr_i| <= |dw| sqrt(k_ii) + |db| + |dt_i|, and
+|dw|^2 = du'K du falls out of the margin's answer: rows at a bound that are farther from r = 0 than
+all of the drift so far cannot have changed sets. Before the drift reaches the nearest of them,
+their r is brought up to date and more are watched.
+"""
+
+from libc.math cimport INFINITY, fabs
+
+import numpy as np
+
+from adiabat._core.factor cimport Factor
+from adiabat._core.gram cimport Gram
+from adiabat._core.ratio cimport _HIGH, _LEAVING, _LOW, _PINNED, _RISING
+
+
+cdef class Moving:
+    """A machine whose problem moves at constant rates; its arrays are moved in place."""
+
+    def __init__(self, Gram gram, Factor factor, columns, at, diagonal, state, rates, role,
+                 in_margin, double b, double dd, Py_ssize_t watch):
+        """`state` is (u, r, t, lo, hi), `rates` (du of driven rows, dt, dlo, dhi).
+
+        `columns(positions)` gives slots to samples that have none. `watch` is the number of rows
+        at a bound that are watched from the start.
+        """
+        cdef Py_ssize_t i, n = len(at)
+        self._gram, self._factor, self._columns = gram, factor, columns
+        self._at_array, self._at, self._diagonal = at, at, diagonal
+        self._u, self._r, self._t, self._lo, self._hi = state
+        self._own, self._dt, self._dlo, self._dhi = rates
+        self._role, self._member = role, in_margin.view(np.uint8)
+        self.b, self._dd, self._n_watch = b, dd, watch
+        self._du = np.zeros(n)
+        self._place = np.empty(n, dtype=np.int64)
+        self._coef = np.zeros(0)
+        self._largest, self._most_dt, self._bounds_move = 0.0, 0.0, False
+        for i in range(n):
+            self._largest = max(self._largest, self._diagonal[self._at[i]])
+            self._most_dt = max(self._most_dt, fabs(self._dt[i]))
+            if self._dlo[i] != 0.0 or self._dhi[i] != 0.0:
+                self._bounds_move = True
+        self._problem_moves = self._bounds_move or self._most_dt > 0.0 or dd != 0.0
+        self._most_moving = 0.0
+        self._watch()
+
+    cdef int _watch(self) except -1:
+        """Choose the rows to look at; K du_A for them."""
+        role = np.asarray(self._role)
+        resting = np.flatnonzero((role == _LOW) | (role == _HIGH))
+        others = np.flatnonzero((role != _LOW) & (role != _HIGH) & (role != _PINNED))
+        self._horizon = INFINITY
+        if self._n_watch < len(resting):
+            far = np.abs(np.asarray(self._r)[resting])
+            order = np.argpartition(far, self._n_watch)
+            self._horizon = far[order[self._n_watch]]
+            resting = resting[order[: self._n_watch]]
+        watched = np.concatenate([resting, others])
+        if self._n_watch >= len(role):
+            watched = np.arange(len(role))
+        self._watched, self._at_watched = watched, self._at_array[watched]
+        np.asarray(self._place)[watched] = np.arange(len(watched))
+        self._dr, self._column = np.empty(len(watched)), np.empty(len(watched))
+        self._drift = 0.0
+        self._u_then, self._b_then = np.array(self._u), self.b
+        self._t_then = np.array(self._t)
+        return self._start()
+
+    cdef int _start(self) except -1:
+        """K du_A and its sums, from the rows that move by themselves."""
+        cdef Py_ssize_t i, n = self._u.shape[0]
+        rates = np.zeros(n)
+        cdef double[::1] rate = rates
+        self._need, self._moving, self._driven = self._dd, 0.0, 0
+        for i in range(n):
+            self._driven += self._is_driven(i)
+            rate[i] = self._rate(i)
+            self._need -= rate[i]
+            self._moving += fabs(rate[i])
+        self._most_moving = max(self._most_moving, self._moving + fabs(self._dd))
+        drive = np.zeros(self._watched.shape[0])
+        self._drive, self._square = drive, 0.0
+        rows = np.flatnonzero(rates)
+        at = self._at_array[rows]
+        self._columns(self._at_array[self._factor.rows])
+        if len(rows):
+            slots = self._columns(at)
+            coef = np.bincount(slots, rates[rows], self._gram.n_slots).astype(np.float64)
+            self._gram.multiply(coef, drive, np.asarray(self._at_watched))
+            own = np.empty(len(rows))
+            self._gram.multiply(coef, own, at)
+            self._square = float(rates[rows] @ own)
+        return self._make_room()
+
+    cdef int _make_room(self) except -1:
+        """Buffers as long as the factor may grow by one row, and as there are slots."""
+        self._factor._reserve(self._factor.size + 1)
+        if self._coef.shape[0] != self._gram.n_slots:
+            self._coef = np.zeros(self._gram.n_slots)
+        if self._work is None or self._work.shape[0] < self._factor._capacity:
+            self._work = np.empty(self._factor._capacity)
+            self._slots = np.empty(self._factor._capacity, dtype=np.int64)
+        self._slot_of = self._gram.slot_of
+        return 0
+
+    def catch_up(self):
+        """Bring r up to date where it is not watched."""
+        stale = np.ones(self._u.shape[0], dtype=bool)
+        stale[np.asarray(self._watched)] = False
+        rows = np.flatnonzero(stale)
+        moved = np.asarray(self._u) - self._u_then
+        changed = np.flatnonzero(moved)
+        if len(rows) == 0:
+            return
+        change = np.zeros(len(rows))
+        if len(changed):
+            slots = self._columns(self._at_array[changed])
+            coef = np.bincount(slots, moved[changed], self._gram.n_slots).astype(np.float64)
+            self._gram.multiply(coef, change, self._at_array[rows])
+        r, t = np.asarray(self._r), np.asarray(self._t)
+        r[rows] += change + (self.b - self._b_then) - (t - self._t_then)[rows]
+
+    cdef bint _is_driven(self, Py_ssize_t i) noexcept nogil:
+        return _RISING <= self._role[i] <= _LEAVING
+
+    cdef double _rate(self, Py_ssize_t i) noexcept nogil:
+        """How fast u of a row moves by itself."""
+        cdef unsigned char role = self._role[i]
+        if role == _LOW or role == _PINNED:
+            return self._dlo[i]
+        if role == _HIGH:
+            return self._dhi[i]
+        if self._is_driven(i):
+            return self._own[i]
+        return 0.0
+
+    cdef int _become(self, Py_ssize_t row, unsigned char role) except -1 nogil:
+        """Another role for a row; what moves by itself is kept up."""
+        cdef double rate = -self._rate(row)
+        cdef Py_ssize_t k, slot
+        self._moving -= fabs(rate)
+        self._driven -= self._is_driven(row)
+        self._role[row] = role
+        self._moving += fabs(self._rate(row))
+        rate += self._rate(row)
+        if rate == 0.0:
+            return 0
+        self._need -= rate
+        self._most_moving = max(self._most_moving, self._moving + fabs(self._dd))
+        self._square += rate * (
+            2.0 * self._drive[self._place[row]] + rate * self._diagonal[self._at[row]])
+        slot = self._slot_of[self._at[row]]
+        self._coef[slot] = rate
+        self._product(&self._column[0])
+        self._coef[slot] = 0.0
+        for k in range(self._watched.shape[0]):
+            self._drive[k] += self._column[k]
+        return 0
+
+    cdef int _product(self, double* out) except -1 nogil:
+        """K[watched, slots] @ coef"""
+        if self._watched.shape[0] == 0:
+            return 0
+        if self._gram.product(
+                &self._coef[0], &self._at_watched[0], self._watched.shape[0], out) < 0:
+            with gil:
+                raise MemoryError()
+        return 0
