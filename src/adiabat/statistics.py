@@ -18,6 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _COPY_ENTRIES: Final = 1 << 20  # entries of a temporary copy of features (8 MiB)
 _OFFSET_RATIO: Final = 1e4  # ||mean||^2 / total variance above which rows are far from zero
+_ORIGIN_BITS: Final = 16  # to which the origin of rows without a spread is rounded
 _SPLITTER: Final = 2.0**27 + 1.0  # splits a float64 into two halves of 26 bits (Dekker)
 
 
@@ -93,9 +94,11 @@ def offset_origin(X: Any) -> FloatArray | None:
         variance = float(squared_norms(X - mean).mean())
     if not math.isfinite(offset) or offset <= _OFFSET_RATIO * variance:
         return None
-    if variance == 0.0:
-        return np.asarray(mean)
     # On a grid of a power of two near the spread: subtracting the origin then loses nothing, and
-    # the kernel remembers where the data are, not what their mean was.
-    grid = 2.0 ** math.floor(0.5 * math.log2(variance / X.shape[1]))
+    # the kernel remembers where the data are, not what their mean was. One row has no spread, and
+    # its origin must not be that row, which may be forgotten.
+    if variance > 0.0:
+        grid = 2.0 ** math.floor(0.5 * math.log2(variance / X.shape[1]))
+    else:
+        grid = 2.0 ** (math.floor(0.5 * math.log2(offset)) - _ORIGIN_BITS)
     return np.asarray(np.round(mean / grid) * grid)

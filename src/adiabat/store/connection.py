@@ -78,7 +78,7 @@ def transaction(engine: sa.Engine, *, writes: bool = False) -> Iterator[sa.Conne
             yield connection
     except sa.exc.DBAPIError as error:
         raise _translated(error.orig or error) from error
-    except (sqlite3.Error, OverflowError) as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _translated(error) from error
 
 
@@ -130,7 +130,7 @@ def vacuum(engine: sa.Engine) -> None:
             connection.connection.dbapi_connection.execute("VACUUM")  # type: ignore[union-attr]
     except sa.exc.DBAPIError as error:
         raise _translated(error.orig or error) from error
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _translated(error) from error
 
 

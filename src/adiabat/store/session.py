@@ -159,6 +159,7 @@ class Session:
         """A change: kept whole at the end of the block, or not at all."""
         self._require_signer()
         with writing(self.folder, operation, self.wait, self.announce):
+            entry: log.Entry | None = None
             try:
                 with database.transaction(self.engine, writes=True) as connection:
                     change = self._begin(connection, operation, reference)
@@ -169,12 +170,34 @@ class Session:
             except Abandoned:
                 self.drop_model()
                 return
+            except StoreError as error:
+                self.drop_model()
+                raise self._explained(error, entry) from error
             except BaseException:
                 self.drop_model()
                 raise
             self._model, self._model_at = change.model, entry.seq
             if change.purges:
                 self._purge()
+
+    def _explained(self, error: StoreError, entry: log.Entry | None) -> StoreError:
+        """An error as it is, or what a failure of the commit itself has left."""
+        if entry is None:
+            return error
+        try:
+            with self.reading() as (_, head, _):
+                kept = head.hash == entry.hash
+        except StoreError:
+            return StoreError(
+                f"the disk failed as log entry {entry.seq} was being committed ({error}); whether "
+                "it was kept shows when the store can be opened again"
+            )
+        if not kept:
+            return error
+        return StoreError(
+            f"log entry {entry.seq} is in the store, but the disk did not confirm it "
+            f"({error.__cause__ or error}); a power cut may still undo it. Check the disk"
+        )
 
     def _begin(self, connection: sa.Connection, operation: str, reference: str | None) -> Change:
         head, settings = self._head(connection)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lines over the entries of a log, drawn as SVG without a script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from adiabat.store.pages import Markup, text
+
+_WIDTH: Final = 860
+_HEIGHT: Final = 250
+_LEFT: Final = 62
+_RIGHT: Final = 120
+_TOP: Final = 14
+_BOTTOM: Final = 34
+_COLOURS: Final = ("var(--one)", "var(--two)", "var(--three)")
+_LABEL_GAP: Final = 15.0
+
+
+def steps(label: str, at: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Markup:
+    """Values that hold from one entry to the next, up to three lines of them.
+
+    Parameters
+    ----------
+    label : str
+        What the picture shows, for those who hear it.
+    at : sequence of int
+        Numbers of the entries.
+    lines : mapping of str to sequence of float
+        Values after each entry, by name.
+    """
+    top = max((max(values) for values in lines.values()), default=1.0) or 1.0
+    ticks = _ticks(top)
+    top = max(top, ticks[-1])
+    first, last = at[0], max(at[-1], at[0] + 1)
+
+    def x(entry: float) -> float:
+        return _LEFT + (entry - first) / (last - first) * (_WIDTH - _LEFT - _RIGHT)
+
+    def y(value: float) -> float:
+        return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _TOP - _BOTTOM)
+
+    drawn = [
+        f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(t):.1f}" y2="{y(t):.1f}" '
+        f'stroke="var(--line)"/><text x="{_LEFT - 8}" y="{y(t) + 4:.1f}" text-anchor="end">'
+        f"{text(_said(t))}</text>"
+        for t in ticks
+    ]
+    for entry in sorted({first, (first + last) // 2, last}):
+        drawn.append(
+            f'<text x="{x(entry):.1f}" y="{_HEIGHT - 12}" text-anchor="middle">{entry}</text>'
+        )
+    ends = _apart([y(values[-1]) for values in lines.values()])
+    for (name, values), colour, end in zip(lines.items(), _COLOURS, ends, strict=False):
+        path = f"M{x(at[0]):.1f} {y(values[0]):.1f}"
+        for entry, value in zip(at[1:], values[1:], strict=True):
+            path += f"H{x(entry):.1f}V{y(value):.1f}"
+        drawn.append(
+            f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2" '
+            f'stroke-linejoin="round"><title>{text(name)}</title></path>'
+        )
+        for entry, value in zip(at, values, strict=True):
+            drawn.append(
+                f'<circle cx="{x(entry):.1f}" cy="{y(value):.1f}" r="3" fill="{colour}">'
+                f"<title>entry {entry}: {text(_said(value))} {text(name)}</title></circle>"
+            )
+        drawn.append(
+            f'<text x="{_WIDTH - _RIGHT + 10}" y="{end + 4:.1f}" style="fill:{colour}">'
+            f"{text(name)} {text(_said(values[-1]))}</text>"
+        )
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{text(label)}">'
+        + "".join(drawn)
+        + "</svg>"
+    )
+
+
+def _ticks(top: float) -> list[float]:
+    """Three to six round values from zero to about the top."""
+    rough = top / 4
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * m for m in (1, 2, 2.5, 5, 10) if size * m >= rough)
+    return [step * k for k in range(int(math.ceil(top / step - 1e-9)) + 1)]
+
+
+def _apart(wanted: Sequence[float]) -> list[float]:
+    """Heights of labels near those wanted, none over another, in the same order."""
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    placed = list(wanted)
+    below = -math.inf
+    for i in order:
+        placed[i] = max(wanted[i], below + _LABEL_GAP)
+        below = placed[i]
+    return placed
+
+
+def _said(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.3g}"

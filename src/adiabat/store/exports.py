@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Models out of a store, each one in the log: an export is a copy that erasing does not reach."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from adiabat.errors import StoreError
+from adiabat.store.digests import sha256
+from adiabat.store.session import Session
+from adiabat.store.tasks import is_fitted
+
+
+def export(
+    session: Session, path: str, form: str, reference: str | None
+) -> dict[str, Any]:
+    """Write the model to a file and the fact to the log; what the log says of it."""
+    if form not in FORMATS:
+        raise ValueError(f"format={form!r} is none of {', '.join(FORMATS)}")
+
+    def write(beside: str, change_model: Any) -> None:
+        FORMATS[form](change_model, beside)
+
+    return publish(session, "export", path, form, reference, write)
+
+
+def publish(
+    session: Session,
+    operation: str,
+    path: str,
+    form: str,
+    reference: str | None,
+    write: Callable[[str, Any], None],
+) -> dict[str, Any]:
+    """Have a file written that shows training rows or their ids, and the fact logged.
+
+    The file takes its place once the entry is durable, so that no such file is missing in the log.
+    """
+    target = os.path.abspath(path)
+    beside = os.path.join(os.path.dirname(target), f".adiabat-{secrets.token_hex(8)}.tmp")
+    try:
+        with session.changing(operation, reference) as change:
+            if not is_fitted(change.model):
+                raise StoreError(f"{session.folder!r} has learned nothing yet; learn some rows")
+            write(beside, change.model)
+            with open(beside, "rb") as file:
+                digest = sha256(file.read())
+            change.model_changed = False
+            change.body["details"] = {
+                "format": form,
+                "file": os.path.basename(target),
+                "sha256": digest,
+            }
+        os.replace(beside, target)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(beside)
+    assert change.entry is not None
+    return {"entry": change.entry.seq, "hash": change.entry.hash, **change.entry.body["details"]}
+
+
+def _adiabat(model: Any, path: str) -> None:
+    model.save(path)
+
+
+def _sklearn(model: Any, path: str) -> None:
+    import joblib
+
+    joblib.dump(_plain(model), path)
+
+
+def _onnx(model: Any, path: str) -> None:
+    try:
+        from skl2onnx import to_onnx
+        from skl2onnx.common.data_types import FloatTensorType
+    except ImportError as error:
+        raise ImportError(
+            "export to ONNX needs skl2onnx, which is not installed; pip install 'adiabat[onnx]'"
+        ) from error
+    rows = [("X", FloatTensorType([None, int(model.n_features_in_)]))]
+    with open(path, "wb") as file:
+        file.write(to_onnx(_plain(model), initial_types=rows).SerializeToString())
+
+
+def _plain(model: Any) -> Any:
+    if not hasattr(model, "to_sklearn"):
+        raise ValueError(
+            f"{type(model).__name__} has no counterpart in scikit-learn; use format='adiabat'"
+        )
+    return model.to_sklearn()
+
+
+#: Format to the function that writes it.
+FORMATS: Final[dict[str, Callable[[Any, str], None]]] = {
+    "adiabat": _adiabat,
+    "sklearn": _sklearn,
+    "onnx": _onnx,
+}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Receipts of erasure: what was erased, when, under which reference, and what that means.
+
+A receipt says what the log and a verification made at its issue bear out, and names what it cannot
+know. It does not name the id: after an erasure nothing here could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from adiabat.errors import StoreDamagedError, StoreError
+from adiabat.store import log, schema
+from adiabat.store.pages import Markup, definition_list, page, paragraph, section, table
+from adiabat.store.session import Session
+from adiabat.store.verification import verify
+
+#: Operations that put training rows, or their ids, into a file outside the store.
+PUBLISHING: Final = ("export", "report")
+
+LIMITS: Final = (
+    "It speaks of this store's folder alone: not of copies or backups of it, of the files the rows "
+    "were learned from, or of exports and reports listed here.",
+    "What was held fixed (such as gamma) was settled from rows that were there at the time, and may "
+    "have been settled with the erased rows among them.",
+    "The log is a chain of hashes. That it was not written anew as a whole shows only against a "
+    "signature, or against a hash of its head that was kept elsewhere.",
+)
+
+
+def receipt(session: Session, reference: str) -> dict[str, Any]:
+    """The receipt of all erasures under a reference, as plain JSON."""
+    found = verify(session, retrain=False, public_key=None)
+    if not found.ok:
+        raise StoreDamagedError(
+            f"{session.folder!r} does not verify ({found.problems[0]}); no receipt can be issued"
+        )
+    with session.reading() as (connection, head, settings):
+        entries = list(log.read_chain(connection))
+        marks = {entry.seq: log.read_commitments(connection, entry) for entry in entries}
+        signature = connection.execute(
+            sa.select(schema.signatures.c.signature).where(schema.signatures.c.seq == head.seq)
+        ).scalar_one_or_none()
+    erasures = [e for e in entries if e.operation == "forget" and e.body["reference"] == reference]
+    if not erasures:
+        known = sorted({e.body["reference"] for e in entries if e.operation == "forget"} - {None})
+        raise StoreError(
+            f"reference {reference!r} erased nothing in {session.folder!r}; its references are "
+            f"{', '.join(map(repr, known)) or 'none'}"
+        )
+    learned = {
+        mark: entry for entry in entries if entry.operation == "learn" for mark in marks[entry.seq]
+    }
+    return {
+        "receipt": "adiabat erasure",
+        "version": 1,
+        "reference": reference,
+        "issued": datetime.now(UTC).isoformat(timespec="seconds"),
+        "software": f"adiabat {version('adiabat')}",
+        "task": settings.task,
+        "erasures": [_erasure(entry, marks[entry.seq], learned, entries) for entry in erasures],
+        "erased_ids_let_back_in_since": sum(
+            int(entry.body["details"].get("returned", 0))
+            for entry in entries
+            if entry.seq > erasures[0].seq
+        ),
+        "verified": {
+            "entries": found.entries,
+            "rows": found.rows,
+            "head": found.head,
+            "dataset": head.body["dataset"]["after"],
+            "certificate": found.certificate,
+            "public_key": settings.public_key,
+            "signature": None if signature is None else signature.hex(),
+        },
+        "statement": _statement(reference, erasures, found.certificate),
+        "limits": list(LIMITS),
+    }
+
+
+def _erasure(
+    entry: log.Entry,
+    marks: Sequence[bytes],
+    learned: dict[bytes, log.Entry],
+    entries: Sequence[log.Entry],
+) -> dict[str, Any]:
+    first = min((learned[mark].seq for mark in marks if mark in learned), default=entry.seq)
+    return {
+        "entry": entry.seq,
+        "hash": entry.hash,
+        "time": entry.body["time"],
+        "records": [
+            {
+                "commitment": mark.hex(),
+                "learned_in_entry": learned[mark].seq if mark in learned else None,
+                "learned": learned[mark].body["time"] if mark in learned else None,
+            }
+            for mark in marks
+        ],
+        "kept_from_coming_back": bool(entry.body["details"].get("suppressed")),
+        "dataset": entry.body["dataset"],
+        "model": entry.body["model"],
+        "certificate": entry.body["certificate"]["after"],
+        "exports_while_held": [
+            {"entry": other.seq, "time": other.body["time"], "operation": other.operation,
+             **other.body["details"]}
+            for other in entries
+            if other.operation in PUBLISHING and first < other.seq < entry.seq
+        ],
+    }  # fmt: skip
+
+
+def _statement(
+    reference: str, erasures: Sequence[log.Entry], certificate: dict[str, Any] | None
+) -> list[str]:
+    count = sum(entry.body["details"]["removed"] for entry in erasures)
+    said = [
+        f"{count} training row{'s were' if count != 1 else ' was'} erased under the reference "
+        f"{reference}, the last on {erasures[-1].body['time'][:19].replace('T', ' ')} UTC."
+    ]
+    if certificate is None:
+        said.append("The model has no training rows left.")
+    else:
+        held = ", ".join(certificate["held_fixed"]) or "nothing"
+        said.append(
+            f"The model is the optimum on a dataset of {certificate['n_samples']} rows that does "
+            f"not contain them (residual {certificate['residual']:.1e}, {certificate['tol']:.1e} "
+            f"allowed). Held fixed: {held}."
+        )
+    said.append("The rows, their keys and their ids are not in the files of the store.")
+    return said
+
+
+def receipt_page(content: dict[str, Any]) -> str:
+    """A receipt as a printable page."""
+    parts: list[Markup] = [
+        *(paragraph(sentence) for sentence in content["statement"]),
+        definition_list(
+            {
+                "Reference": content["reference"],
+                "Issued": content["issued"],
+                "Software": content["software"],
+                "Head of the log": content["verified"]["head"],
+                "Digest of the data": content["verified"]["dataset"],
+                "Signature of the head": content["verified"]["signature"] or "none",
+                "Erased ids let back in since": content["erased_ids_let_back_in_since"],
+            }
+        ),
+    ]
+    for erasure in content["erasures"]:
+        rows = [
+            [record["commitment"], record["learned_in_entry"], (record["learned"] or "")[:19]]
+            for record in erasure["records"]
+        ]
+        exports = [
+            [item["entry"], item["time"][:19], item["operation"], item["file"], item["sha256"]]
+            for item in erasure["exports_while_held"]
+        ]
+        parts.append(
+            section(
+                f"Erasure in entry {erasure['entry']}, {erasure['time'][:19].replace('T', ' ')}",
+                table(["commitment to the id", "learned in entry", "at"], rows),
+                paragraph(
+                    "Exports and reports made while a row was in the model:"
+                    if exports
+                    else "No export or report was made while a row was in the model."
+                ),
+                table(["entry", "time", "kind", "file", "SHA-256"], exports) if exports else "",
+            )
+        )
+    parts.append(
+        section("What this receipt does not say", *(paragraph(item) for item in content["limits"]))
+    )
+    return page(f"Receipt of erasure, {content['reference']}", parts)
