@@ -12,7 +12,19 @@ except ImportError:
     sys.exit("adiabat: the command line needs more packages; pip install 'adiabat[cli]'")
 
 import adiabat
-from adiabat.cli import forget, info, init, learn, log, predict, revise, verify
+from adiabat.cli import (
+    export,
+    forget,
+    info,
+    init,
+    learn,
+    log,
+    predict,
+    receipt,
+    report,
+    revise,
+    verify,
+)
 
 app = typer.Typer(
     name="adiabat",
@@ -30,6 +42,9 @@ for _command in (
     predict.predict,
     verify.verify,
     log.log,
+    receipt.receipt,
+    report.report,
+    export.export,
     info.info,
 ):
     app.command()(_command)

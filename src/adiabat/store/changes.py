@@ -45,7 +45,7 @@ def add_batch(change: Change, batch: Batch) -> None:
     change.dataset.add(record.leaf() for record in new)
     change.next_number += count
     change.marks = [record.commitment() for record in new]
-    change.body["details"] = {"added": count}
+    change.body["details"]["added"] = count
 
 
 def erase_records(change: Change, found: Sequence[Record], suppress: bool) -> None:

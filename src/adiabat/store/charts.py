@@ -82,7 +82,7 @@ def _ticks(top: float) -> list[float]:
     rough = top / 4
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(size * m for m in (1, 2, 2.5, 5, 10) if size * m >= rough)
-    return [step * k for k in range(int(math.ceil(top / step - 1e-9)) + 1)]
+    return [step * k for k in range(math.ceil(top / step - 1e-9) + 1)]
 
 
 def _apart(wanted: Sequence[float]) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -15,9 +16,7 @@ from adiabat.store.session import Session
 from adiabat.store.tasks import is_fitted
 
 
-def export(
-    session: Session, path: str, form: str, reference: str | None
-) -> dict[str, Any]:
+def export(session: Session, path: str, form: str, reference: str | None) -> dict[str, Any]:
     """Write the model to a file and the fact to the log; what the log says of it."""
     if form not in FORMATS:
         raise ValueError(f"format={form!r} is none of {', '.join(FORMATS)}")
@@ -82,7 +81,9 @@ def _onnx(model: Any, path: str) -> None:
             "export to ONNX needs skl2onnx, which is not installed; pip install 'adiabat[onnx]'"
         ) from error
     rows = [("X", FloatTensorType([None, int(model.n_features_in_)]))]
-    with open(path, "wb") as file:
+    with open(path, "wb") as file, warnings.catch_warnings():
+        # skl2onnx reads attributes that scikit-learn has deprecated
+        warnings.simplefilter("ignore", FutureWarning)
         file.write(to_onnx(_plain(model), initial_types=rows).SerializeToString())
 
 

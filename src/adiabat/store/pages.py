@@ -12,6 +12,8 @@ from typing import Any, Final, TypeAlias
 
 Markup: TypeAlias = str
 
+_LONG: Final = 24
+
 _STYLE: Final = """
 :root { color-scheme: light dark;
   --ink: #1c2024; --soft: #5b6570; --line: #d9dee3; --page: #ffffff; --card: #f6f7f9;
@@ -32,9 +34,10 @@ p { margin: .5rem 0; max-width: 46rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; margin: .6rem 0; }
 th, td { text-align: left; padding: .35rem .9rem .35rem 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+  vertical-align: top; font-variant-numeric: tabular-nums; }
 th { color: var(--soft); font-weight: 500; white-space: nowrap; }
 td.n, th.n { text-align: right; }
+td.long { overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.5rem; margin: 1rem 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: .8rem 0 1.2rem; padding: 1rem; background: var(--card); border-radius: .5rem; }
@@ -81,17 +84,21 @@ def definition_list(items: Mapping[str, Any]) -> Markup:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Markup:
-    """A table; numbers stand right."""
+    """A table; numbers stand right, and only what is long may break anywhere."""
+    rows = [list(row) for row in rows]
+    kinds = ["n" if rows and _is_number(cell) else "" for cell in (rows or [head])[0]]
     body = "".join(
         "<tr>"
         + "".join(
-            f'<td class="n">{text(cell)}</td>' if _is_number(cell) else f"<td>{text(cell)}</td>"
-            for cell in row
+            f'<td class="{kind or ("long" if len(str(cell)) > _LONG else "")}">{text(cell)}</td>'
+            for cell, kind in zip(row, kinds, strict=True)
         )
         + "</tr>"
         for row in rows
     )
-    names = "".join(f"<th>{text(name)}</th>" for name in head)
+    names = "".join(
+        f'<th class="{kind}">{text(name)}</th>' for name, kind in zip(head, kinds, strict=True)
+    )
     return (
         f'<div class="wide"><table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>'
         "</div>"

@@ -26,8 +26,8 @@ PUBLISHING: Final = ("export", "report")
 LIMITS: Final = (
     "It speaks of this store's folder alone: not of copies or backups of it, of the files the rows "
     "were learned from, or of exports and reports listed here.",
-    "What was held fixed (such as gamma) was settled from rows that were there at the time, and may "
-    "have been settled with the erased rows among them.",
+    "What was held fixed (such as gamma) was settled from rows that were there at the time, which "
+    "may have been the erased rows too.",
     "The log is a chain of hashes. That it was not written anew as a whole shows only against a "
     "signature, or against a hash of its head that was kept elsewhere.",
 )
@@ -56,6 +56,11 @@ def receipt(session: Session, reference: str) -> dict[str, Any]:
     learned = {
         mark: entry for entry in entries if entry.operation == "learn" for mark in marks[entry.seq]
     }
+    returned = sum(
+        int(entry.body["details"].get("returned", 0))
+        for entry in entries
+        if entry.seq > erasures[0].seq
+    )
     return {
         "receipt": "adiabat erasure",
         "version": 1,
@@ -64,11 +69,7 @@ def receipt(session: Session, reference: str) -> dict[str, Any]:
         "software": f"adiabat {version('adiabat')}",
         "task": settings.task,
         "erasures": [_erasure(entry, marks[entry.seq], learned, entries) for entry in erasures],
-        "erased_ids_let_back_in_since": sum(
-            int(entry.body["details"].get("returned", 0))
-            for entry in entries
-            if entry.seq > erasures[0].seq
-        ),
+        "erased_ids_let_back_in_since": returned,
         "verified": {
             "entries": found.entries,
             "rows": found.rows,
@@ -78,7 +79,7 @@ def receipt(session: Session, reference: str) -> dict[str, Any]:
             "public_key": settings.public_key,
             "signature": None if signature is None else signature.hex(),
         },
-        "statement": _statement(reference, erasures, found.certificate),
+        "statement": _statement(reference, erasures, found.certificate, returned),
         "limits": list(LIMITS),
     }
 
@@ -116,24 +117,42 @@ def _erasure(
 
 
 def _statement(
-    reference: str, erasures: Sequence[log.Entry], certificate: dict[str, Any] | None
+    reference: str,
+    erasures: Sequence[log.Entry],
+    certificate: dict[str, Any] | None,
+    returned: int,
 ) -> list[str]:
+    """What is borne out; with erased ids let back in since, only how it was right after."""
     count = sum(entry.body["details"]["removed"] for entry in erasures)
+    last = erasures[-1].body
     said = [
         f"{count} training row{'s were' if count != 1 else ' was'} erased under the reference "
-        f"{reference}, the last on {erasures[-1].body['time'][:19].replace('T', ' ')} UTC."
+        f"{reference}, the last on {_time(last['time'])} UTC."
     ]
+    verb, when = "is", ""
+    if returned:
+        certificate, verb, when = last["certificate"]["after"], "was", "Right after that, "
     if certificate is None:
-        said.append("The model has no training rows left.")
+        said.append(f"{when}the model {verb} without training rows.")
     else:
         held = ", ".join(certificate["held_fixed"]) or "nothing"
         said.append(
-            f"The model is the optimum on a dataset of {certificate['n_samples']} rows that does "
-            f"not contain them (residual {certificate['residual']:.1e}, {certificate['tol']:.1e} "
-            f"allowed). Held fixed: {held}."
+            f"{when}the model {verb} the optimum on a dataset of {certificate['n_samples']} rows "
+            f"that {'did' if returned else 'does'} not contain them (residual "
+            f"{certificate['residual']:.1e}, {certificate['tol']:.1e} allowed). Held fixed: {held}."
         )
-    said.append("The rows, their keys and their ids are not in the files of the store.")
-    return said
+    if returned:
+        said.append(
+            f"Since then {returned} erased id{'s have' if returned != 1 else ' has'} been let back "
+            "in on request. Whether from this erasure or from another, the store cannot tell."
+        )
+    else:
+        said.append("The rows, their keys and their ids are not in the files of the store.")
+    return [sentence[0].upper() + sentence[1:] for sentence in said]
+
+
+def _time(text: str) -> str:
+    return text[:19].replace("T", " ")
 
 
 def receipt_page(content: dict[str, Any]) -> str:
@@ -154,16 +173,16 @@ def receipt_page(content: dict[str, Any]) -> str:
     ]
     for erasure in content["erasures"]:
         rows = [
-            [record["commitment"], record["learned_in_entry"], (record["learned"] or "")[:19]]
+            [record["commitment"], record["learned_in_entry"], _time(record["learned"] or "")]
             for record in erasure["records"]
         ]
         exports = [
-            [item["entry"], item["time"][:19], item["operation"], item["file"], item["sha256"]]
+            [item["entry"], _time(item["time"]), item["operation"], item["file"], item["sha256"]]
             for item in erasure["exports_while_held"]
         ]
         parts.append(
             section(
-                f"Erasure in entry {erasure['entry']}, {erasure['time'][:19].replace('T', ' ')}",
+                f"Erasure in entry {erasure['entry']}, {_time(erasure['time'])}",
                 table(["commitment to the id", "learned in entry", "at"], rows),
                 paragraph(
                     "Exports and reports made while a row was in the model:"

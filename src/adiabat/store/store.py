@@ -22,13 +22,16 @@ from adiabat.store.encoding import (
     table_ids,
     text_columns,
 )
+from adiabat.store.exports import export, publish
 from adiabat.store.outcome import Outcome, Watch
+from adiabat.store.receipt import receipt
+from adiabat.store.report import report_page
 from adiabat.store.session import Change, Session
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Signer
 from adiabat.store.suppression import find_marks, lift_marks, mark
 from adiabat.store.tables import Table, as_table, read_table
-from adiabat.store.tasks import Rows, is_fitted, plain
+from adiabat.store.tasks import Rows, certificate_fields, is_fitted, plain
 from adiabat.store.verification import Verification, verify
 
 _LISTED: Final = 10
@@ -270,6 +273,57 @@ class Store:
             watch.end(change, revised=len(found))
         return watch.outcome(change)
 
+    # -- out -------------------------------------------------------------------------------------
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "adiabat",
+        reference: str | None = None,
+    ) -> dict[str, Any]:
+        """Write the model to a file, and the fact to the log.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; not inside the store.
+        format : {"adiabat", "sklearn", "onnx"}
+            A model file of `adiabat.load`; a joblib file of the plain scikit-learn estimator; or
+            ONNX, which holds numbers in float32.
+        reference : str, optional
+            Kept in the log.
+
+        Returns
+        -------
+        dict
+            What the log says of it. The file holds training rows, and erasing does not reach it.
+        """
+        self.require_outside(path)
+        return export(self._session, os.fspath(path), format, reference)
+
+    def receipt(self, reference: str) -> dict[str, Any]:
+        """The receipt of what was erased under a reference, after a verification.
+
+        `adiabat.store.receipt.receipt_page` makes a printable page of it.
+        """
+        return receipt(self._session, reference)
+
+    def report(
+        self, path: str | os.PathLike[str], *, reference: str | None = None
+    ) -> dict[str, Any]:
+        """Write a page (HTML, nothing loaded) about the model, and the fact to the log."""
+        self.require_outside(path)
+
+        def write(beside: str, model: Any) -> None:
+            certificate = certificate_fields(model.certificate())
+            assert certificate is not None
+            text = report_page(self.path, self.settings, self.log(), certificate)
+            with open(beside, "w", encoding="utf-8") as file:
+                file.write(text)
+
+        return publish(self._session, "report", os.fspath(path), "html", reference, write)
+
 
 # -- within --------------------------------------------------------------------------------------
 
@@ -313,6 +367,7 @@ def _require_new(change: Change, names: Sequence[str], allow_erased: bool) -> No
         )
     if erased:
         lift_marks(change, [mark(change.settings, name) for name in erased])
+        change.body["details"]["returned"] = len(erased)
 
 
 def _listing(names: Sequence[str]) -> str:

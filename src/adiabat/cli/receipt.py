@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``adiabat receipt``: what was erased under a reference."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from adiabat.cli.options import Json, Model, opened
+from adiabat.cli.output import show, working
+from adiabat.errors import InputFileError
+from adiabat.store.receipt import receipt_page
+
+
+def receipt(
+    model: Model,
+    reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="As given to forget.")],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="OUT", help="A .json or .html file.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what was erased under REFERENCE, after a verification."""
+    with working("Verifying", as_json):
+        store = opened(model)
+        content = store.receipt(reference)
+        if out is not None:
+            store.require_outside(out)
+            if out.lower().endswith((".html", ".htm")):
+                text = receipt_page(content)
+            elif out.lower().endswith(".json"):
+                text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+            else:
+                raise InputFileError(f"{out!r} must end in .json or .html; rename it")
+            with open(out, "w", encoding="utf-8") as file:
+                file.write(text)
+    lines = [*content["statement"], *(f"Note: {limit}" for limit in content["limits"])]
+    if out is not None:
+        lines.append(f"Wrote {out}.")
+    show(content, as_json, lines)

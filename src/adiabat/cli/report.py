@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``adiabat report``: a page about the model."""
+
+from __future__ import annotations
+
+from adiabat.cli.options import Json, Model, Out, Reference, SigningKey, Wait, opened
+from adiabat.cli.output import show, working
+
+
+def report(
+    model: Model,
+    out: Out,
+    reference: Reference = None,
+    wait: Wait = 10.0,
+    signing_key: SigningKey = None,
+    as_json: Json = False,
+) -> None:
+    """Write a page (HTML) about the model to OUT, and the fact to the log: it names ids."""
+    with working(f"Writing {out}", as_json):
+        done = opened(model, wait, signing_key).report(out, reference=reference)
+    show({"out": out, **done}, as_json, [f"Wrote {out} (log entry {done['entry']})."])

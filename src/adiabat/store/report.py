@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report: one page that says what a model is, how it stands, and how it came to be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from adiabat.store import log
+from adiabat.store.charts import steps
+from adiabat.store.pages import Markup, definition_list, figure, page, paragraph, section, table
+from adiabat.store.settings import Settings
+
+
+def report_page(
+    name: str,
+    settings: Settings,
+    entries: Sequence[log.Entry],
+    certificate: dict[str, Any],
+    extra: Sequence[Markup] = (),
+) -> str:
+    """The page of a fitted model.
+
+    Parameters
+    ----------
+    name : str
+        The store's path; its last part is the title.
+    settings : Settings
+    entries : sequence of Entry
+        The whole log.
+    certificate : dict
+        Recomputed from the rows just now.
+    extra : sequence of Markup
+        Sections on what was computed for the report.
+    """
+    title = os.path.basename(os.path.abspath(name))
+    return page(
+        title,
+        [
+            paragraph(_summary(settings, certificate), "lead"),
+            paragraph(certificate_text(certificate), "good" if certificate["ok"] else "bad"),
+            definition_list(_facts(settings, entries)),
+            _history(entries),
+            *extra,
+            section("Log", table(_LOG_HEAD, [_log_row(entry) for entry in reversed(entries)])),
+            paragraph(f"Written {_time(datetime.now(UTC).isoformat())} UTC.", "soft"),
+        ],
+    )
+
+
+def certificate_text(certificate: dict[str, Any]) -> str:
+    """A certificate in one sentence for people."""
+    if not certificate["ok"]:
+        return (
+            f"This model is NOT the optimum on its {certificate['n_samples']:,} rows: it misses "
+            f"the optimality conditions by {certificate['residual']:.1e}, and "
+            f"{certificate['tol']:.1e} is allowed."
+        )
+    held = ", ".join(f"{k} = {_brief(v)}" for k, v in certificate["held_fixed"].items())
+    return (
+        f"This model is the one that retraining on its {certificate['n_samples']:,} rows would "
+        f"give{f' with {held}' if held else ''}: the optimality conditions, recomputed from the "
+        f"rows, hold to {certificate['residual']:.1e} ({certificate['tol']:.1e} is allowed)."
+    )
+
+
+def _summary(settings: Settings, certificate: dict[str, Any]) -> str:
+    said = ", ".join(f"{name} = {_brief(value)}" for name, value in settings.parameters.items())
+    return (
+        f"A model of task {settings.task}{f' with {said}' if said else ''}, "
+        f"{certificate['n_samples']:,} rows of {settings.n_features:,} features, of which "
+        f"{certificate['n_support']:,} rows carry weight."
+    )
+
+
+def _facts(settings: Settings, entries: Sequence[log.Entry]) -> dict[str, Any]:
+    facts: dict[str, Any] = {"Ids": f"column {settings.id_column}"}
+    if settings.label_column:
+        facts["Labels"] = f"column {settings.label_column}"
+    columns = settings.features if isinstance(settings.features, list) else []
+    categories = [c for c in columns if c["kind"] == "category"]
+    if columns:
+        facts["Features"] = ", ".join(c["name"] for c in columns)
+    for column in categories:
+        facts[f"Categories of {column['name']}"] = ", ".join(column["values"])
+    facts["Made"] = _time(entries[0].body["time"])
+    facts["Last change"] = f"{_time(entries[-1].body['time'])}, entry {entries[-1].seq}"
+    facts["Head of the log"] = entries[-1].hash
+    return facts
+
+
+def _history(entries: Sequence[log.Entry]) -> Markup:
+    at = [entry.seq for entry in entries]
+    after = [entry.body["certificate"]["after"] or {} for entry in entries]
+    rows = {
+        "rows": [float(item.get("n_samples", 0)) for item in after],
+        "support": [float(item.get("n_support", 0)) for item in after],
+    }
+    parts = [figure("Rows, and rows that carry weight, after each entry of the log",
+                    steps("Rows and support after each log entry", at, rows))]  # fmt: skip
+    sets = [entry.body["sets"] for entry in entries]
+    if any(sets):
+        lines = {
+            name: [float((item or {}).get(name.lower(), 0)) for item in sets]
+            for name in ("MARGIN", "ERROR", "RESERVE")
+        }
+        parts.append(
+            figure(
+                "The three sets: MARGIN decides the boundary, ERROR is at the bound C, RESERVE has "
+                "no weight (summed over the machines of all pairs of classes)",
+                steps("Sizes of the three sets after each log entry", at, lines),
+            )
+        )
+    return section("Over time", *parts)
+
+
+_LOG_HEAD = ("entry", "time", "operation", "rows", "residual", "reference", "hash")
+
+
+def _log_row(entry: log.Entry) -> list[Any]:
+    body = entry.body
+    details = body["details"]
+    after = body["certificate"]["after"] or {}
+    counts = [
+        f"{mark}{details[name]}"
+        for name, mark in (("added", "+"), ("removed", "−"), ("revised", "~"))
+        if details.get(name)
+    ]
+    if "file" in details:
+        counts.append(str(details["file"]))
+    return [
+        entry.seq,
+        _time(body["time"]),
+        " ".join([entry.operation, *counts]),
+        after.get("n_samples", 0),
+        f"{after['residual']:.1e}" if after else "",
+        body["reference"],
+        entry.hash[:16],
+    ]
+
+
+def _time(text: str) -> str:
+    return text[:19].replace("T", " ")
+
+
+def _brief(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
