@@ -21,6 +21,11 @@ def init(
     gamma: Annotated[str | None, typer.Option(help="Of the kernel: a number or scale.")] = None,
     degree: Annotated[int | None, typer.Option(help="Of the polynomial kernel.")] = None,
     coef0: Annotated[float | None, typer.Option(help="Of the polynomial kernel.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Price of the norm (lssvc, lssvr).")] = None,
+    components: Annotated[
+        int | None, typer.Option(help="Random features of an rbf kernel (lssvc, lssvr).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the random features.")] = None,
     class_weight: Annotated[str | None, typer.Option(help="'balanced'.")] = None,
     tol: Annotated[float | None, typer.Option(help="What the residual may not exceed.")] = None,
     id_column: Annotated[str, typer.Option("--id", help="Column with the ids.")] = "id",
@@ -40,6 +45,7 @@ def init(
     """Make a new model in the folder MODEL."""
     given: dict[str, Any] = {
         "kernel": kernel, "C": c, "gamma": _number(gamma), "degree": degree, "coef0": coef0,
+        "rho": rho, "n_components": components, "seed": seed,
         "class_weight": class_weight, "tol": tol,
     }  # fmt: skip
     parameters = {name: value for name, value in given.items() if value is not None}

@@ -55,7 +55,7 @@ def erase_records(change: Change, found: Sequence[Record], suppress: bool) -> No
         return
     rows = records.as_rows(found, change.settings.n_features)
     numbers = np.array([record.number for record in found], dtype=np.int64)
-    TASKS[change.settings.task].forget(change.model, numbers, rows.X, rows.labels, rows.weights)
+    TASKS[change.settings.task].forget(change.model, numbers, rows)
     records.delete(change.connection, numbers.tolist())
     change.dataset.remove(record.leaf() for record in found)
     change.marks = [record.commitment() for record in found]

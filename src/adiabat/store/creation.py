@@ -17,7 +17,7 @@ from adiabat.store.digests import SetDigest, sha256
 from adiabat.store.session import entry_frame, sign
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Signer
-from adiabat.store.tasks import TASKS
+from adiabat.store.tasks import TASKS, plain
 
 
 def create(path: str, settings: Settings, signing_key: str | os.PathLike[str] | None) -> None:
@@ -76,7 +76,7 @@ def _fill(folder: str, settings: Settings, signer: Signer | None) -> None:
     body = {
         "operation": "init",
         "reference": None,
-        "details": {"task": settings.task, "parameters": dict(settings.parameters)},
+        "details": {"task": settings.task, "parameters": plain(settings.parameters)},
         **entry_frame(settings, model),
         "dataset": {"before": None, "after": empty.hexdigest()},
         "model": {"before": None, "after": sha256(b"")},

@@ -12,6 +12,7 @@ from adiabat.store import log
 from adiabat.store.charts import steps
 from adiabat.store.pages import Markup, definition_list, figure, page, paragraph, section, table
 from adiabat.store.settings import Settings
+from adiabat.store.tasks import TASKS
 
 
 def report_page(
@@ -67,11 +68,13 @@ def certificate_text(certificate: dict[str, Any]) -> str:
 
 
 def _summary(settings: Settings, certificate: dict[str, Any]) -> str:
+    keeps_rows = TASKS[settings.task].keeps_rows
     said = ", ".join(f"{name} = {_brief(value)}" for name, value in settings.parameters.items())
     return (
         f"A model of task {settings.task}{f' with {said}' if said else ''}, "
-        f"{certificate['n_samples']:,} rows of {settings.n_features:,} features, of which "
-        f"{certificate['n_support']:,} rows carry weight."
+        f"{certificate['n_samples']:,} rows of {settings.n_features:,} features"
+        + (f", of which {certificate['n_support']:,} carry weight" if keeps_rows else "")
+        + "."
     )
 
 

@@ -61,6 +61,7 @@ class Settings:
     def to_json(self) -> str:
         """The one JSON text of these settings."""
         fields = asdict(self)
+        fields["parameters"] = {name: _listed(value) for name, value in self.parameters.items()}
         fields["ignored"] = list(self.ignored)
         fields["classes"] = None if self.classes is None else list(self.classes)
         return canonical(fields)
@@ -69,8 +70,11 @@ class Settings:
     def from_json(cls, text: str) -> Settings:
         """Settings back from their text."""
         try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError) as error:
+            fields = json.loads(text)
+            given = fields["parameters"]
+            fields["parameters"] = {name: _unlisted(given[name]) for name in given}
+            return cls(**fields)
+        except (KeyError, ValueError, TypeError) as error:
             raise StoreDamagedError(
                 "the settings of the store are damaged; restore it from a copy"
             ) from error
@@ -85,3 +89,12 @@ class Settings:
         if isinstance(self.features, dict):
             return int(self.features["sparse"])
         return sum(len(column.get("values", (0,))) for column in self.features or ())
+
+
+def _listed(value: Any) -> Any:
+    """A parameter as JSON; a dictionary as a list of pairs, since JSON has no keys but text."""
+    return {"pairs": [list(item) for item in value.items()]} if isinstance(value, dict) else value
+
+
+def _unlisted(value: Any) -> Any:
+    return dict(value["pairs"]) if isinstance(value, dict) else value

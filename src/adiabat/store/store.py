@@ -119,7 +119,7 @@ class Store:
         return {
             "model": self.path,
             "task": settings.task,
-            "parameters": dict(settings.parameters),
+            "parameters": plain(settings.parameters),
             "id": settings.id_column,
             "label": settings.label_column,
             "rows": rows,

@@ -115,10 +115,11 @@ def as_table(source: Any) -> Table:
         arrow = source
     elif isinstance(source, Mapping):
         arrow = pa.table(dict(source))
+    elif hasattr(source, "iloc") and hasattr(source, "columns"):
+        # pandas; its index is no column
+        arrow = pa.Table.from_pandas(source, preserve_index=False)
     elif hasattr(source, "__arrow_c_stream__"):
         arrow = pa.table(source)
-    elif hasattr(source, "to_dict") and hasattr(source, "columns"):
-        arrow = pa.Table.from_pandas(source, preserve_index=False)
     else:
         raise TypeError(
             f"data is a {type(source).__name__}; pass the path of a file, a data frame, or an "

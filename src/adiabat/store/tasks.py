@@ -16,7 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.certificate import Certificate
+from adiabat.estimators.lssvc import LSSVC
+from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.svc import SVC
+from adiabat.feature_maps import Polynomial, RandomFourier
 
 IntArray = npt.NDArray[np.int64]
 
@@ -40,15 +43,19 @@ class Task:
 
     def create(self, parameters: Mapping[str, Any]) -> Any:
         """A new estimator; ValueError if a parameter is unknown or out of range."""
+        given = dict(parameters)
+        if not self.keeps_rows:
+            given = _with_feature_map(given)
         known = set(self.estimator().get_params())
-        for name in parameters:
+        for name in given:
             if name not in known:
+                extra = () if self.keeps_rows else ("kernel", *_MAP_PARAMETERS)
                 raise ValueError(
-                    f"{name}={parameters[name]!r} is no parameter of "
-                    f"{self.estimator.__name__}; it has {', '.join(sorted(known))}"
+                    f"{name}={given[name]!r} is no parameter of {self.estimator.__name__}; it has "
+                    f"{', '.join(sorted({*known, *extra} - {'feature_map'}))}"
                 )
-        model = self.estimator(**parameters)
-        kernel = parameters.get("kernel", "rbf")
+        model = self.estimator(**given)
+        kernel = given.get("kernel", "rbf")
         if callable(kernel) or kernel == "precomputed":
             raise ValueError(f"kernel={kernel!r} has no features to store; use a named kernel")
         model._validate_params()
@@ -56,41 +63,41 @@ class Task:
 
     def learn(self, model: Any, numbers: IntArray, X: Any, labels: Any, weights: Any) -> None:
         """Learn rows."""
-        given = {} if weights is None else {"sample_weight": weights}
+        given = _weighted(weights)
         if self.keeps_rows:
             given["ids"] = numbers
-        if self.target is None:
-            model.partial_fit(X, **given)
-        else:
-            model.partial_fit(X, labels, **given)
+        targets = () if self.target is None else (labels,)
+        model.partial_fit(X, *targets, **given)
 
-    def forget(self, model: Any, numbers: IntArray, X: Any, labels: Any, weights: Any) -> None:
+    def forget(self, model: Any, numbers: IntArray, rows: Rows) -> None:
         """Unlearn rows."""
         if self.keeps_rows:
             model.forget(numbers)
-        elif self.target is None:
-            model.forget(X)
         else:
-            model.forget(X, labels)
-
-    def held(self, model: Any) -> dict[str, Any]:
-        """Parameters that the data settled once, for a refit to hold fixed too."""
-        held = dict(model.certificate().held_fixed)
-        known = model.get_params()
-        return {name: value for name, value in held.items() if name in known}
+            model.forget(rows.X, rows.labels, **_weighted(rows.weights))
 
     def revise(self, model: Any, numbers: IntArray, old: Rows, new: Rows) -> None:
         """Correct rows."""
-        if self.keeps_rows:
-            changed: dict[str, Any] = {}
-            if new.X is not old.X:
-                changed["X"] = new.X
-            if self.target is not None:
-                changed["y"] = new.labels
-            model.revise(numbers, sample_weight=new.weights, **changed)
+        if not self.keeps_rows:
+            model.revise(
+                old.X, old.labels, new.X, new.labels,
+                sample_weight_old=old.weights, sample_weight_new=new.weights,
+            )  # fmt: skip
             return
-        self.learn(model, numbers, new.X, new.labels, None)
-        self.forget(model, numbers, old.X, old.labels, None)
+        changed: dict[str, Any] = {}
+        if new.X is not old.X:
+            changed["X"] = new.X
+        if self.target is not None:
+            changed["y"] = new.labels
+        model.revise(numbers, sample_weight=new.weights, **changed)
+
+    def held(self, model: Any) -> dict[str, Any]:
+        """Parameters that the data settled once, for a refit to hold fixed too."""
+        if not self.keeps_rows:
+            return {}
+        known = model.get_params()
+        held = model.certificate().held_fixed
+        return {name: value for name, value in held.items() if name in known}
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,37 @@ class Rows:
 #: What `adiabat init --task` accepts.
 TASKS: Final[dict[str, Task]] = {
     "svc": Task(SVC, "class"),
+    "lssvc": Task(LSSVC, "class", keeps_rows=False),
+    "lssvr": Task(LSSVR, "number", keeps_rows=False),
 }
+
+
+# Estimators in closed form take a kernel as a map of the features; rbf by random Fourier features.
+_MAPS: Final[dict[str, Any]] = {"poly": Polynomial, "rbf": RandomFourier}
+_MAP_PARAMETERS: Final = ("gamma", "degree", "coef0", "n_components", "seed")
+
+
+def _with_feature_map(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters in which a kernel by name has become a feature map."""
+    kernel = parameters.pop("kernel", "linear")
+    if kernel == "linear":
+        return parameters
+    if kernel not in _MAPS:
+        raise ValueError(f"kernel={kernel!r} has no feature map; use linear, poly or rbf")
+    known = _MAPS[kernel]().get_params()
+    chosen = {name: parameters.pop(name) for name in _MAP_PARAMETERS if name in parameters}
+    for name, value in chosen.items():
+        if name not in known or isinstance(value, str):
+            raise ValueError(
+                f"{name}={value!r} is none of the numbers that kernel={kernel!r} takes here: "
+                f"{', '.join(known)}"
+            )
+    return {**parameters, "feature_map": _MAPS[kernel](**chosen)}
+
+
+def _weighted(weights: Any) -> dict[str, Any]:
+    """Weights as an argument; rows without a weight of their own have weight 1."""
+    return {} if weights is None or np.all(weights == 1.0) else {"sample_weight": weights}
 
 
 def is_fitted(model: Any) -> bool:

@@ -164,8 +164,9 @@ def _signatures(
 
 def _model(session: Session, settings: Settings) -> None:
     model = session.model()
-    for name, value in settings.parameters.items():
-        if model.get_params()[name] != value:
+    expected = TASKS[settings.task].create(settings.parameters).get_params(deep=False)
+    for name in set(settings.parameters) & set(expected):
+        if model.get_params(deep=False)[name] != expected[name]:
             raise StoreDamagedError(f"the model has another {name} than the settings")
 
 

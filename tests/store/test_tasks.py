@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every task: learning in parts, correcting and erasing equal learning the rest at once."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import adiabat
+from adiabat.store.tasks import TASKS
+
+PARAMETERS = {
+    "svc": [{"gamma": 0.5}, {"kernel": "linear", "C": 0.1}, {"class_weight": "balanced"}],
+    "lssvc": [{"rho": 0.1}, {"kernel": "poly", "gamma": 0.5}, {"kernel": "rbf", "seed": 3}],
+    "lssvr": [{"rho": 0.1}, {"kernel": "rbf", "gamma": 0.2, "n_components": 20}],
+}
+CASES = [(task, parameters) for task in TASKS for parameters in PARAMETERS[task]]
+
+
+def frame(task, n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    rows.insert(0, "id", [f"r{i:03d}" for i in range(n)])
+    score = rows.a - rows.b + 0.3 * rng.normal(size=n)
+    if TASKS[task].target == "class":
+        rows["y"] = (score > 0).astype(int)
+    elif TASKS[task].target == "number":
+        rows["y"] = score
+    return rows
+
+
+def make(folder, task, parameters):
+    label = None if TASKS[task].target is None else "y"
+    return adiabat.create_store(folder, task, label=label, **parameters)
+
+
+@pytest.mark.parametrize(("task", "parameters"), CASES, ids=lambda value: str(value))
+def test_a_history_equals_learning_what_is_left(tmp_path, task, parameters):
+    rows = frame(task)
+    store = make(tmp_path / "a", task, parameters)
+    store.learn(rows[:50])
+    store.learn(rows[50:])
+    store.forget(["r007", "r060", "r061"], reference="R")
+    fixed = rows.copy()
+    fixed.loc[11, ["a", "c"]] = [1.5, -0.5]
+    store.revise(fixed.loc[[11], ["id", "c", "a"]])
+    if TASKS[task].target is not None:
+        fixed.loc[20, "y"] = 1 - fixed.y[20]
+        store.revise(fixed.loc[[20], ["id", "y"]])
+    found = adiabat.open_store(store.path).verify(retrain=True)
+    assert found.ok, found.problems
+    assert found.rows == 77
+    left = make(tmp_path / "b", task, {**parameters, **TASKS[task].held(store.model)})
+    left.learn(fixed.drop(index=[7, 60, 61]))
+    new = frame(task, 10, seed=1)
+    ours, theirs = store.predict(new), left.predict(new)
+    column = "decision" if "decision" in ours else "prediction"
+    assert np.abs(ours[column] - theirs[column]).max() < 1e-7
+    dry = store.forget("r001", dry_run=True)
+    assert dry.moved["rows_compared"] == 76
+    store.report(tmp_path / "report.html")
+    assert store.receipt("R")["erasures"][0]["certificate"]["n_samples"] == 77
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_all_rows_may_go(tmp_path, task):
+    store = make(tmp_path / "a", task, PARAMETERS[task][0])
+    store.learn(frame(task, 30))
+    store.forget(store.ids)
+    assert store.verify(retrain=True).ok and len(store) == 0
+    store.learn(frame(task, 30, seed=2), allow_erased=True)
+    assert store.verify(retrain=True).ok and len(store) == 30
+
+
+@pytest.mark.parametrize("task", [name for name, task in TASKS.items() if not task.keeps_rows])
+def test_a_kernel_without_a_map_is_refused(tmp_path, task):
+    for wrong in ({"kernel": "chi2"}, {"kernel": "rbf", "gamma": "scale"}, {"C": 1.0}):
+        with pytest.raises(ValueError, match=r"kernel|gamma|C=1\.0 is no parameter"):
+            make(tmp_path / "a", task, wrong)
