@@ -25,7 +25,10 @@ from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.loading import load
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
+from adiabat.estimators.one_class_svm import OneClassSVM
 from adiabat.estimators.svc import SVC
+from adiabat.estimators.svdd import SVDD
+from adiabat.estimators.svr import SVR
 from adiabat.store import create_store, open_store
 
 __version__ = _version("adiabat")
@@ -34,6 +37,8 @@ __all__ = [
     "LSSVC",
     "LSSVR",
     "SVC",
+    "SVDD",
+    "SVR",
     "AdiabatError",
     "Certificate",
     "IdError",
@@ -44,6 +49,7 @@ __all__ = [
     "ModelFileError",
     "NotLearnedError",
     "NotOptimalError",
+    "OneClassSVM",
     "StoreDamagedError",
     "StoreError",
     "StoreLockedError",

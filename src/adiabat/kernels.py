@@ -117,6 +117,15 @@ class Kernel:
             return None
         return _require_finite(squared_norms(self._from_origin(_as_rows(A))), self.name)
 
+    def equals(self, other: Kernel) -> bool:
+        """Whether this is the same kernel, to the last bit of its values."""
+        names = ("name", "gamma", "degree", "coef0", "function")
+        if self.origin is None or other.origin is None:
+            same_origin = self.origin is other.origin
+        else:
+            same_origin = np.array_equal(self.origin, other.origin)
+        return same_origin and all(getattr(self, name) == getattr(other, name) for name in names)
+
     def to_dict(self) -> dict[str, Any]:
         """The kernel as a dict of plain JSON values; `from_dict` reads it back."""
         if self.function is not None:

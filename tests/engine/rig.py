@@ -104,7 +104,9 @@ class Rig:
         gone: npt.NDArray[np.int64],
     ) -> RowChange:
         """The rows of the new samples, and those of the samples that go."""
-        rows = self.formulation.rows(PAIR, (labels > 0).astype(np.int64), force)
+        rows = self.formulation.rows(
+            PAIR, (labels > 0).astype(np.int64), force, np.ones(len(force))
+        )
         held = self.solver.machines.get(PAIR)
         stale = [] if held is None else np.flatnonzero(np.isin(held.at, self.position[gone]))
         return RowChange(
@@ -113,7 +115,7 @@ class Rig:
             add_t=rows.t,
             add_lo=rows.lo,
             add_hi=rows.hi,
-            d=self.formulation.d,
+            d=0.0,
         )
 
     # -- what came of it -------------------------------------------------------------------------

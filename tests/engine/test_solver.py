@@ -299,7 +299,7 @@ def test_several_machines_share_their_samples() -> None:
     def rows(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
         changes = {}
         for pair in formulation.machines(target):
-            part = formulation.rows(pair, target, np.ones(90))
+            part = formulation.rows(pair, target, np.ones(90), np.ones(90))
             changes[pair] = RowChange(
                 add_at=new[part.sample], add_t=part.t, add_lo=part.lo, add_hi=part.hi
             )

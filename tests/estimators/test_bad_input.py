@@ -145,7 +145,7 @@ CATALOGUE: dict[str, Case] = {
         partial(NEW, ["a", "b"]), ValueError, "y has the label 'a'.*one type"
     ),
     "y of mixed types": Case(partial(NEW, [0, "b"]), (TypeError, ValueError), "label|y has"),  # type: ignore[arg-type]
-    "labels for no rows": Case(partial(np.empty((0, 3)), [1]), ValueError, "y has 1 labels"),
+    "labels for no rows": Case(partial(np.empty((0, 3)), [1]), ValueError, "y has 1 targets"),
     "label outside classes": Case(
         partial(NEW, [0, 5], classes=[0, 1]), ValueError, r"y has labels \[5\].*classes"
     ),
@@ -198,7 +198,7 @@ CATALOGUE: dict[str, Case] = {
     ),
     # revise
     "revise y of another length": Case(
-        revise([1, 2], y=[1]), ValueError, "y has 1 labels, ids has 2"
+        revise([1, 2], y=[1]), ValueError, "y has 1 targets, ids has 2"
     ),
     "revise X of another length": Case(
         revise([1, 2], X=NEW[:1]), ValueError, "X has 1 rows, ids has 2"

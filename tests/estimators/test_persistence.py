@@ -323,10 +323,10 @@ HOSTILE = {
     "kernel gamma is text": _in("kernel", "gamma", "1e9"),
     "degree enormous": _in("kernel", "degree", -3),
     "unknown parameter": _in("parameters", "__class__", "evil"),
-    "C is text": _set("C", "many"),
-    "C is negative": _set("C", -1.0),
+    "C is text": _in("formulation", "C", "many"),
+    "C is negative": _in("formulation", "C", -1.0),
     "tol is negative": _set("tol", -1.0),
-    "labels missing": _set("labels", []),
+    "labels missing": _in("formulation", "classes", []),
     "biases missing": _set("biases", []),
     "no X": _drop("X"),
     "no ids": _drop("ledger_ids"),
@@ -347,9 +347,9 @@ HOSTILE = {
     "u NaN": _with("machine0_u", 0, np.nan),
     "u wrong": _with("machine0_u", slice(None), 0.0),
     "ids doubled": _with("ledger_ids", 0, 1),
-    "classes wrong": _set("classes", np.array([5, 6, 7])),
+    "unknown formulation": _in("formulation", "name", "evil"),
     "n_features wrong": _set("n_features_in", 99),
-    "pairs wrong": _set("pairs", [[0, 1], [0, 1], [1, 2]]),
+    "pairs wrong": _set("machines", [[0, 1], [0, 1], [1, 2]]),
 }
 
 

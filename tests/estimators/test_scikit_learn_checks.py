@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from adiabat import LSSVC, LSSVR, SVC, KernelLSSVC, KernelLSSVR
+from adiabat import LSSVC, LSSVR, SVC, SVDD, SVR, KernelLSSVC, KernelLSSVR, OneClassSVM
 from adiabat.feature_maps import Linear, Polynomial, RandomFourier
 
 # Not here, since they could not pass: decision_function_shape="ovo" (a check takes the columns of
@@ -37,6 +37,15 @@ CONFIGURATIONS = [
     Linear(),
     Polynomial(),
     RandomFourier(n_components=7),
+    SVR(),
+    SVR(kernel="linear", epsilon=0.0),
+    SVR(solver="path", C=10.0),
+    OneClassSVM(),
+    OneClassSVM(kernel="linear", nu=0.1),
+    OneClassSVM(solver="path", nu=1.0),
+    SVDD(),
+    SVDD(kernel="linear"),
+    SVDD(solver="path", kernel="poly", coef0=1.0),
 ]
 
 

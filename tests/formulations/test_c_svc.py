@@ -10,12 +10,13 @@ from adiabat.formulations.c_svc import CSVC
 
 LABELS = {0: "pear", 1: "apple", 2: "fig"}
 WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 3.0, 1.0])
+OWN = np.ones(6)
 TARGET = np.array([0, 1, 2, 0, 1, 2])
 
 
 def test_rows_are_those_of_the_table() -> None:
     """t = +1 in [0, C w] for the second class of a pair, t = -1 in [-C w, 0] for the first."""
-    rows = CSVC(10.0, LABELS).rows((1, 0), TARGET, WEIGHT)
+    rows = CSVC(10.0, LABELS).rows((1, 0), TARGET, WEIGHT, OWN)
     assert rows.sample.tolist() == [0, 1, 3, 4]
     assert rows.t.tolist() == [1.0, -1.0, 1.0, -1.0]
     assert rows.lo.tolist() == [0.0, -20.0, 0.0, -30.0]
@@ -24,23 +25,23 @@ def test_rows_are_those_of_the_table() -> None:
 
 def test_class_weights_are_factors_on_c() -> None:
     formulation = CSVC(10.0, LABELS, {1: 0.1, 2: 3.0})
-    rows = formulation.rows((1, 2), TARGET, WEIGHT)
+    rows = formulation.rows((1, 2), TARGET, WEIGHT, OWN)
     assert rows.sample.tolist() == [1, 2, 4, 5]
     np.testing.assert_allclose(rows.lo, [-2.0, 0.0, -3.0, 0.0])
     np.testing.assert_allclose(rows.hi, [0.0, 15.0, 0.0, 30.0])
-    plain = CSVC(10.0, LABELS).rows((0, 1), TARGET, WEIGHT)
-    some = formulation.rows((0, 1), TARGET, WEIGHT)
+    plain = CSVC(10.0, LABELS).rows((0, 1), TARGET, WEIGHT, OWN)
+    some = formulation.rows((0, 1), TARGET, WEIGHT, OWN)
     np.testing.assert_allclose(some.lo[some.t < 0], plain.lo[plain.t < 0])
     np.testing.assert_allclose(some.hi, 0.1 * plain.hi)
 
 
 def test_a_weight_of_zero_is_a_row_without_a_box() -> None:
-    rows = CSVC(1.0, LABELS).rows((0, 1), TARGET, np.zeros(6))
+    rows = CSVC(1.0, LABELS).rows((0, 1), TARGET, np.zeros(6), OWN)
     assert not rows.lo.any() and not rows.hi.any() and len(rows.sample) == 4
 
 
 def test_zero_is_in_every_box() -> None:
-    rows = CSVC(7.0, LABELS).rows((2, 0), TARGET, WEIGHT)
+    rows = CSVC(7.0, LABELS).rows((2, 0), TARGET, WEIGHT, OWN)
     assert np.all(rows.lo <= 0.0) and np.all(rows.hi >= 0.0)
 
 
@@ -67,14 +68,14 @@ def test_fewer_than_two_classes_need_no_machine(target: list[int]) -> None:
 
 
 def test_samples_of_other_classes_have_no_rows() -> None:
-    rows = CSVC(1.0, LABELS).rows((0, 1), np.array([2, 2]), np.ones(2))
+    rows = CSVC(1.0, LABELS).rows((0, 1), np.array([2, 2]), np.ones(2), np.ones(2))
     assert len(rows.sample) == len(rows.t) == len(rows.lo) == len(rows.hi) == 0
 
 
 def test_a_formulation_is_a_value() -> None:
     assert CSVC(1.0, LABELS) == CSVC(1.0, dict(LABELS)) != CSVC(2.0, LABELS)
-    assert CSVC(1.0, LABELS).d == 0.0
+    assert CSVC(1.0, LABELS).total((0, 1), TARGET, WEIGHT) == 0.0
     target, weight = TARGET.copy(), WEIGHT.copy()
-    CSVC(1.0, LABELS).rows((0, 1), target, weight)
+    CSVC(1.0, LABELS).rows((0, 1), target, weight, OWN)
     np.testing.assert_array_equal(target, TARGET)
     np.testing.assert_array_equal(weight, WEIGHT)

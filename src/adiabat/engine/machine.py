@@ -57,6 +57,8 @@ class RowChange:
     add_t: FloatArray = field(default_factory=_no_values)
     add_lo: FloatArray = field(default_factory=_no_values)
     add_hi: FloatArray = field(default_factory=_no_values)
+    add_u: FloatArray | None = None  # where they start; at 0 by default
+    add_margin: IntArray = field(default_factory=_no_rows)  # which of them start in MARGIN
     rebound: IntArray = field(default_factory=_no_rows)
     rebound_t: FloatArray = field(default_factory=_no_values)
     rebound_lo: FloatArray = field(default_factory=_no_values)
@@ -168,9 +170,14 @@ class Machine:
 
     # -- change of rows --------------------------------------------------------------------------
 
-    def begin(self, change: RowChange) -> None:
-        """Change the problem; u may then lie outside its box and rows may violate."""
+    def begin(self, change: RowChange, carry: bool = False) -> None:
+        """Change the problem; u may then lie outside its box and rows may violate.
+
+        With `carry`, rows at a bound that moves go with it.
+        """
         added = len(change.add_at)
+        at_low = self.u[change.rebound] <= self.lo[change.rebound]
+        at_high = self.u[change.rebound] >= self.hi[change.rebound]
         first = self.n
         rows = change.rebound
         self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
@@ -184,16 +191,30 @@ class Machine:
         self.t[change.rebound] = change.rebound_t
         self.at = np.concatenate([self.at, change.add_at])
         self.t = np.concatenate([self.t, change.add_t])
-        self.u = np.concatenate([self.u, np.zeros(added)])
+        start = np.zeros(added) if change.add_u is None else change.add_u
+        self.u = np.concatenate([self.u, start])
         self.in_margin = np.concatenate([self.in_margin, np.zeros(added, dtype=bool)])
         new_f = np.zeros(added)
-        if added and first:
+        if added and (first or change.add_u is not None):
             self.samples.gram.multiply(self.coefficients(), new_f, change.add_at)
         self.r = np.concatenate([self.r, new_f + self.b - change.add_t])
         if change.d is not None:
             self.d = change.d
         if self.factor is None:
-            self.refactor(_NO_ROWS)
+            self.refactor(first + change.add_margin)
+        if carry and len(change.rebound):
+            bound = np.where(at_low, change.rebound_lo, change.rebound_hi)
+            self._move(change.rebound, np.where(at_low | at_high, bound, self.u[change.rebound]))
+
+    def _move(self, rows: IntArray, u: FloatArray) -> None:
+        """Give rows other weights, and all residuals what follows from it."""
+        change = np.zeros(self.n)
+        change[rows] = u - self.u[rows]
+        if change.any():
+            f = np.empty(self.n)
+            self.samples.gram.multiply(self.coefficients(change), f, self.at)
+            self.u[rows] = u
+            self.r += f
 
     def finish(self, removed: IntArray) -> None:
         """Take out rows whose u was brought to 0."""

@@ -71,33 +71,37 @@ class Outcome:
 class _Run:
     """One machine on its way to the new optimum."""
 
-    def __init__(self, machine: Machine, tolerance: float, touched: IntArray) -> None:
+    def __init__(
+        self, machine: Machine, tolerance: float, touched: IntArray, fresh: bool, carried: bool
+    ) -> None:
         self.machine = machine
         self.tolerance = tolerance
         self.exchange: Exchange | None = None
         self.left_undone = False  # by the path
+        self.carried = carried  # bounds or the sum moved, and weights with them
         self.n_touched = len(touched)
-        self.watched = self._first_watch(touched)
+        self.watched = self._first_watch(touched, fresh)
         self.best = np.inf
         self.stuck = False
         self.content = 0  # turns that ended within the tolerance, but not at rounding
 
-    def _first_watch(self, touched: IntArray) -> BoolArray:
+    def _first_watch(self, touched: IntArray, fresh: bool) -> BoolArray:
         machine = self.machine
         n = machine.n
         watched = np.zeros(n, dtype=bool)
         if n <= WATCH_ALL:
             watched[:] = True
             return watched
-        if len(touched) > n // 2:
+        if fresh:
             size = max(SUBSET_LEAST, n // SUBSET_PART)
             # a fixed seed: the same data give the same model to the last bit
             watched[np.random.default_rng(0).permutation(touched)[:size]] = True
             return watched
         resting = np.flatnonzero(~machine.in_margin)
-        size = min(len(resting) - 1, max(WATCH_ALL, n // WATCH_PART))
-        near = np.argpartition(np.abs(machine.r[resting]), size)[:size]
-        watched[resting[near]] = True
+        size = max(WATCH_ALL, n // WATCH_PART)
+        if size < len(resting):
+            resting = resting[np.argpartition(np.abs(machine.r[resting]), size)[:size]]
+        watched[resting] = True
         watched[touched] = True
         return watched
 
@@ -110,7 +114,11 @@ class _Run:
         machine = self.machine
         margin = len(machine.margin)
         weighty = int(np.count_nonzero(machine.u))
-        return 0 < margin <= weighty // SHORT_MARGIN and self.n_touched <= SHORT_BATCH
+        return (
+            0 < margin <= weighty // SHORT_MARGIN
+            and self.n_touched <= SHORT_BATCH
+            and not self.carried
+        )
 
     def settle(self) -> None:
         """One turn of exchange on the watched rows."""
@@ -180,16 +188,7 @@ class Solver:
                 for key in changes:
                     machine = self.machines.get(key)
                     saved[key] = None if machine is None else machine.snapshot()
-                try:
-                    self._begin(changes)
-                    self._solve(changes, method, trace, outcome)
-                except NotOptimalError:
-                    if method == "path":
-                        raise
-                    self._restore_machines(saved)
-                    self._begin(changes)
-                    self._solve(changes, "path", trace, outcome)
-                    outcome.fallbacks += 1
+                self._move(changes, saved, method, trace, outcome)
                 if self._is_large(changes):
                     self._prepare_for_updates()
             with deferred_interrupts():
@@ -202,11 +201,31 @@ class Solver:
             raise
         return outcome
 
-    def _begin(self, changes: Mapping[Key, RowChange]) -> None:
+    def _move(
+        self,
+        changes: Mapping[Key, RowChange],
+        saved: Mapping[Key, Snapshot | None],
+        method: str,
+        trace: bool,
+        outcome: Outcome,
+    ) -> None:
+        """To the new optimum; the path is the last net."""
+        try:
+            self._begin(changes, carry=method != "path" and not trace)
+            self._solve(changes, method, trace, outcome)
+        except NotOptimalError:
+            if method == "path":
+                raise
+            self._restore_machines(saved)
+            self._begin(changes, carry=False)
+            self._solve(changes, "path", trace, outcome)
+            outcome.fallbacks += 1
+
+    def _begin(self, changes: Mapping[Key, RowChange], carry: bool) -> None:
         for key, change in changes.items():
             if key not in self.machines:
                 self.machines[key] = Machine(self.samples)
-            self.machines[key].begin(change)
+            self.machines[key].begin(change, carry)
 
     # -- the solve -------------------------------------------------------------------------------
 
@@ -217,10 +236,12 @@ class Solver:
         for key, change in changes.items():
             machine = self.machines[key]
             first = machine.n - len(change.add_at)
-            touched = np.concatenate(
-                [change.remove, change.rebound, np.arange(first, machine.n)]
-            ).astype(np.int64)
-            run = _Run(machine, self.tolerance(machine), touched)
+            fresh = len(change.add_at) > machine.n // 2 and change.add_u is None
+            touched: IntArray = np.concatenate([change.remove, np.arange(first, machine.n)])
+            if len(change.rebound) <= machine.n // 2:
+                touched = np.concatenate([touched, change.rebound])
+            carried = len(change.rebound) > 0 or machine.d != 0.0
+            run = _Run(machine, self.tolerance(machine), touched, fresh, carried)
             runs.append(run)
             if method == "path" or trace or (method == "auto" and run.path_is_short()):
                 self._follow(key, run, trace, outcome)

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The verbs that every kernel machine shares: learn, unlearn, correct, certify, save.
 
-A subclass says what its targets are (`_check_targets`, `_encode`), and what follows from a change
-(`_after_change`). A call either succeeds or leaves the estimator as it was.
+A subclass says what its targets are (`_check_targets`, `_encode`), which formulation its parameters
+stand for (`_formulation`), and what follows from a change (`_after_change`). A call either succeeds
+or leaves the estimator as it was.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from adiabat.certificate import Certificate
@@ -24,6 +24,7 @@ from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Change, Model
 from adiabat.estimators.persistence import load_state, pack, save_state, unpack
+from adiabat.estimators.tuning import Tunable
 from adiabat.estimators.validation import (
     as_csr,
     check_kernel_rows,
@@ -31,42 +32,36 @@ from adiabat.estimators.validation import (
     n_rows,
     require_force,
     require_square,
-    same_parameter,
 )
-from adiabat.formulations.c_svc import CSVC
-from adiabat.kernels import make_kernel
+from adiabat.formulations import Formulation
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Parameters that shape the optimum: what a fitted model was solved with.
-_HELD = ("C", "kernel", "degree", "gamma", "coef0", "class_weight")
-_WITH_GAMMA = ("rbf", "poly", "laplacian", "chi2")
 
-
-class KernelMachine(BaseEstimator):
+class KernelMachine(Tunable):
     """Base of the estimators that keep their samples and follow their optimum."""
 
-    _model: Model
-    _held_parameters: dict[str, Any]
-    _checked_parameters: tuple[Any, ...]
-    last_update_: UpdateReport
-    gamma_: float
     n_features_in_: int
+    #: Whether samples have targets; else `y` is there for the convention only.
+    _supervised: ClassVar[bool] = True
 
     # -- what a subclass says --------------------------------------------------------------------
 
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
         raise NotImplementedError
 
-    def _encode(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[CSVC, IntArray]:
-        raise NotImplementedError
+    def _encode(
+        self, targets: npt.NDArray[Any], weights: FloatArray
+    ) -> tuple[Formulation, npt.NDArray[Any]]:
+        """Targets as the formulation knows them, and the formulation that knows them."""
+        return self._model.formulation, targets
 
-    def _first_formulation(self) -> CSVC:
-        raise NotImplementedError
+    def _check_whole(self, weights: FloatArray) -> None:
+        """Refuse a batch to `fit` that no optimum exists for."""
 
     def _after_change(self) -> None:
-        raise NotImplementedError
+        """What else follows from a change of the model."""
 
     # -- learn and unlearn -----------------------------------------------------------------------
 
@@ -85,7 +80,7 @@ class KernelMachine(BaseEstimator):
         self
         """
         started = time.perf_counter()
-        self._require_started("forget")
+        self._require_fitted("forget")
         self._require_unchanged()
         removed = self._model.ledger.locate(ids, missing=missing)
         with all_or_nothing(self):
@@ -93,21 +88,21 @@ class KernelMachine(BaseEstimator):
         return self
 
     def revise(self, ids: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-        """Correct features, labels or weights of samples, in one step.
+        """Correct features, targets or weights of samples, in one step.
 
         Parameters
         ----------
         ids : id or sequence of ids
             The samples to correct.
         X, y, sample_weight : optional
-            Their new features, labels and weights, one row each; what is left out stays.
+            Their new features, targets and weights, one row each; what is left out stays.
 
         Returns
         -------
         self
         """
         started = time.perf_counter()
-        self._require_started("revise")
+        self._require_fitted("revise")
         places = self._model.ledger.locate(ids)
         with all_or_nothing(self):
             change, formulation = self._revision(places, X, y, sample_weight)
@@ -140,12 +135,12 @@ class KernelMachine(BaseEstimator):
         UpdateReport
         """
         started = time.perf_counter()
-        if (X is None) != (y is None):
+        if self._supervised and (X is None) != (y is None):
             raise ValueError("update needs X and y together: pass both, or neither")
         with all_or_nothing(self):
             if not self.__sklearn_is_fitted__():
                 if not isinstance(remove, (tuple, list)) or len(remove):
-                    self._require_started("remove")
+                    self._require_fitted("remove")
                 ledger = self._model.ledger if hasattr(self, "_model") else Ledger()
                 self._start(X, y, sample_weight, ids, ledger, started, trace)
                 return self.last_update_
@@ -193,6 +188,7 @@ class KernelMachine(BaseEstimator):
         estimator = cls()
         state = load_state(path, cls.__name__, set(estimator.get_params()))
         estimator.__setstate__(state)
+        estimator._after_change()
         if not estimator._model.certificate({}, afresh=False).ok:
             raise ModelFileError(
                 f"{os.fspath(path)!r} holds a model that is not the optimum on its rows; restore "
@@ -224,13 +220,6 @@ class KernelMachine(BaseEstimator):
             raise AttributeError(f"{name} exists once the model has learned a sample; call fit")
         return self._model
 
-    def _require_started(self, verb: str) -> None:
-        check_is_fitted(
-            self,
-            msg=f"This %(name)s instance is not fitted yet: there is nothing to {verb}. "
-            "Call 'fit' or 'partial_fit' first.",
-        )
-
     def _start(
         self,
         X: Any,
@@ -240,36 +229,29 @@ class KernelMachine(BaseEstimator):
         ledger: Ledger,
         started: float,
         trace: bool = False,
+        whole: bool = False,
     ) -> None:
-        """A new model from a first batch."""
+        """A new model from a first batch; `whole` if it is not the first of a stream."""
         self._validate_params()
-        X_new, labels = self._check_rows(X, y, reset=True)
+        X_new, targets = self._check_batch(X, y, reset=True)
         if self.kernel == "precomputed":
             require_square(X_new)
-        labels = self._check_targets(labels)
-        weights = check_weights(sample_weight, X_new)
+        weights = check_weights(sample_weight, X_new.shape[0])
         require_force(weights)
-        kernel = make_kernel(
-            self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            X=X_new,
-            sample_weight=weights,
-            shift_free=self._first_formulation().d == 0.0,
-        )
-        names = ledger.validate_new(ids, X, len(labels))
-        self._held_parameters = {name: getattr(self, name) for name in _HELD}
-        self._checked_parameters = (self.tol, self.solver)
-        self._model = Model(kernel, self.tol, self._first_formulation(), ledger.copy())
+        if whole:
+            self._check_whole(weights)
+        kernel = self._make_kernel(X_new, weights)
+        names = ledger.validate_new(ids, X, len(targets))
+        self._hold_parameters()
+        self._model = Model(kernel, self.tol, self._formulation(None), ledger.copy())
         self.gamma_ = kernel.gamma
-        formulation, target = self._encode(labels, weights)
+        formulation, target = self._encode(targets, weights)
         change = Change(ids=names, X=as_csr(X_new), target=target, weight=weights)
-        self._apply(change, started, formulation, trace, n_added=len(labels))
+        self._apply(change, started, formulation, trace, n_added=len(targets))
 
     def _addition(
         self, X: Any, y: Any, sample_weight: Any, ids: Any, removed: IntArray
-    ) -> tuple[Change, CSVC]:
+    ) -> tuple[Change, Formulation]:
         """A checked batch of new samples, with those that leave."""
         model = self._model
         self._require_unchanged()
@@ -278,21 +260,20 @@ class KernelMachine(BaseEstimator):
             return Change(ids=[], removed=removed), model.formulation
         if self.kernel == "precomputed":
             X_new = check_kernel_rows(X, model.position)
-            labels = self._check_targets(y)
-            if len(labels) != X_new.shape[0]:
-                raise ValueError(f"y has {len(labels)} labels, X has {X_new.shape[0]} rows")
+            targets = self._check_targets(y) if self._supervised else np.zeros(len(X_new))
+            if len(targets) != X_new.shape[0]:
+                raise ValueError(f"y has {len(targets)} targets, X has {X_new.shape[0]} rows")
         else:
-            X_new, labels = self._check_rows(X, y)
-            labels = self._check_targets(labels)
-        weights = check_weights(sample_weight, X_new)
-        names = model.ledger.validate_new(ids, X, len(labels), leaving=removed)
-        formulation, target = self._encode(labels, weights)
+            X_new, targets = self._check_batch(X, y)
+        weights = check_weights(sample_weight, X_new.shape[0])
+        names = model.ledger.validate_new(ids, X, len(targets), leaving=removed)
+        formulation, target = self._encode(targets, weights)
         change = Change(ids=names, X=as_csr(X_new), target=target, weight=weights, removed=removed)
         return change, formulation
 
     def _revision(
         self, places: IntArray, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Change, CSVC]:
+    ) -> tuple[Change, Formulation]:
         """A checked correction of samples."""
         model = self._model
         self._require_unchanged()
@@ -300,12 +281,12 @@ class KernelMachine(BaseEstimator):
         formulation, target = model.formulation, model.target[places]
         weights = model.weight[places]
         if sample_weight is not None:
-            weights = check_weights(sample_weight, np.empty((k, 1)))
-        if y is not None:
-            labels = self._check_targets(y if np.ndim(y) else [y])
-            if len(labels) != k:
-                raise ValueError(f"y has {len(labels)} labels, ids has {k}")
-            formulation, target = self._encode(labels, weights)
+            weights = check_weights(sample_weight, k)
+        if y is not None and self._supervised:
+            targets = self._check_targets(y if np.ndim(y) else [y])
+            if len(targets) != k:
+                raise ValueError(f"y has {len(targets)} targets, ids has {k}")
+            formulation, target = self._encode(targets, weights)
         if X is None:
             changed = target != model.target[places]
             change = Change(
@@ -327,6 +308,14 @@ class KernelMachine(BaseEstimator):
         change = Change(ids=[], X=as_csr(X_new), target=target, weight=weights, replaced=places)
         return change, formulation
 
+    def _check_batch(self, X: Any, y: Any, reset: bool = False) -> tuple[Any, npt.NDArray[Any]]:
+        """Rows and their targets, checked; zeros where there are none to have."""
+        if not self._supervised:
+            X_new = self._check_rows(X, reset=reset)
+            return X_new, np.zeros(X_new.shape[0])
+        X_new, targets = self._check_rows(X, y, reset=reset)
+        return X_new, self._check_targets(targets)
+
     def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
         """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
         try:
@@ -342,8 +331,8 @@ class KernelMachine(BaseEstimator):
             ) from error
 
     def _check_empty(self, X: Any, y: Any) -> None:
-        if n_rows(y):
-            raise ValueError(f"y has {n_rows(y)} labels, X has 0 rows")
+        if self._supervised and n_rows(y):
+            raise ValueError(f"y has {n_rows(y)} targets, X has 0 rows")
         width: tuple[int, ...] = getattr(X, "shape", (0,))
         if len(width) == 2 and self.kernel != "precomputed" and width[1] != self.n_features_in_:
             raise ValueError(
@@ -351,25 +340,11 @@ class KernelMachine(BaseEstimator):
                 f"{self.n_features_in_} features as input"
             )
 
-    def _require_unchanged(self) -> None:
-        """What shaped the optimum so far must shape it further; the rest must be valid."""
-        others = (self.tol, self.solver)
-        if others != self._checked_parameters:
-            self._validate_params()
-            self._checked_parameters = others
-        for name, before in self._held_parameters.items():
-            now = getattr(self, name)
-            if not same_parameter(before, now):
-                raise ValueError(
-                    f"{name}={now!r} was {before!r} when the model was fitted; an update cannot "
-                    f"change it. Set it back, or call fit."
-                )
-
     def _apply(
         self,
         change: Change,
         started: float,
-        formulation: CSVC | None = None,
+        formulation: Formulation | None = None,
         trace: bool = False,
         n_added: int = 0,
         n_removed: int = 0,
@@ -380,21 +355,7 @@ class KernelMachine(BaseEstimator):
         model.solver.tol = self.tol
 
         def announce(outcome: Outcome) -> None:
-            self._after_change()
-            if self.kernel == "precomputed":
-                self.n_features_in_ = len(model)
-            self.last_update_ = UpdateReport(
-                n_added=n_added,
-                n_removed=n_removed,
-                n_revised=n_revised,
-                solver=outcome.solver,
-                rounds=outcome.rounds,
-                breakpoints=outcome.breakpoints,
-                fallbacks=outcome.fallbacks,
-                seconds=time.perf_counter() - started,
-                certificate=model.certificate(self._held_fixed(), afresh=False),
-                trace=list(outcome.traces.values()) if trace else None,
-            )
+            self._announce(outcome, started, trace, n_added, n_removed, n_revised)
 
         if n_added or n_removed or n_revised:
             formulation = formulation or model.formulation
@@ -402,18 +363,32 @@ class KernelMachine(BaseEstimator):
         else:
             announce(Outcome())
 
-    def _held_fixed(self) -> dict[str, Any]:
-        """What retraining has to hold fixed to give this model."""
+    def _announce(
+        self,
+        outcome: Outcome,
+        started: float,
+        trace: bool = False,
+        n_added: int = 0,
+        n_removed: int = 0,
+        n_revised: int = 0,
+    ) -> None:
+        """What was learned, and the report of it, once the model has changed."""
         model = self._model
-        held: dict[str, Any] = {}
-        if model.kernel.name in _WITH_GAMMA:
-            held["gamma"] = model.kernel.gamma
-        if self.class_weight is not None:
-            held["class_weight"] = {
-                model.formulation.label[code]: factor
-                for code, factor in model.formulation.class_weight.items()
-            }
-        return held
+        self._after_change()
+        if self.kernel == "precomputed":
+            self.n_features_in_ = len(model)
+        self.last_update_ = UpdateReport(
+            n_added=n_added,
+            n_removed=n_removed,
+            n_revised=n_revised,
+            solver=outcome.solver,
+            rounds=outcome.rounds,
+            breakpoints=outcome.breakpoints,
+            fallbacks=outcome.fallbacks,
+            seconds=time.perf_counter() - started,
+            certificate=model.certificate(self._held_fixed(), afresh=False),
+            trace=list(outcome.traces.values()) if trace else None,
+        )
 
     def _decide(self, X: Any) -> FloatArray:
         """Decision values of every machine at new rows."""

@@ -11,10 +11,16 @@ from adiabat.errors import ModelFileError
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
+from adiabat.estimators.one_class_svm import OneClassSVM
 from adiabat.estimators.svc import SVC
+from adiabat.estimators.svdd import SVDD
+from adiabat.estimators.svr import SVR
 
 # The file names an estimator; only these are ever made.
-_ESTIMATORS = {kind.__name__: kind for kind in (KernelLSSVC, KernelLSSVR, LSSVC, LSSVR, SVC)}
+_ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (SVC, SVR, OneClassSVM, SVDD, LSSVC, LSSVR, KernelLSSVC, KernelLSSVR)
+}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

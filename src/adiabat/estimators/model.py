@@ -18,7 +18,8 @@ from adiabat.certificate import Certificate, judge
 from adiabat.engine.machine import Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
 from adiabat.estimators.ledger import Ledger
-from adiabat.formulations.c_svc import CSVC, Pair
+from adiabat.formulations import Formulation
+from adiabat.formulations.base import Key, Rows
 from adiabat.kernels import Kernel
 
 FloatArray = npt.NDArray[np.float64]
@@ -48,12 +49,12 @@ class Change:
 
     ids: list[Any]
     X: Any = None
-    target: IntArray = field(default_factory=_no_places)
+    target: npt.NDArray[Any] = field(default_factory=_no_values)
     weight: FloatArray = field(default_factory=_no_values)
     removed: IntArray = field(default_factory=_no_places)
     replaced: IntArray = field(default_factory=_no_places)
     retargeted: IntArray = field(default_factory=_no_places)
-    new_target: IntArray = field(default_factory=_no_places)
+    new_target: npt.NDArray[Any] = field(default_factory=_no_values)
     reweighed: IntArray = field(default_factory=_no_places)
     new_weight: FloatArray = field(default_factory=_no_values)
 
@@ -61,12 +62,14 @@ class Change:
 class Model:
     """Samples, their targets and weights, and the solver that follows their optimum."""
 
-    def __init__(self, kernel: Kernel, tol: float, formulation: CSVC, ledger: Ledger) -> None:
+    def __init__(
+        self, kernel: Kernel, tol: float, formulation: Formulation, ledger: Ledger
+    ) -> None:
         self.solver = Solver(kernel, tol)
         self.formulation = formulation
         self.ledger = ledger
         self.position = np.empty(0, dtype=np.int64)
-        self.target = np.empty(0, dtype=np.int64)
+        self.target: npt.NDArray[Any] = np.empty(0, dtype=formulation.target_type)
         self.weight = np.empty(0)
         self.version = 0  # changes carried out
 
@@ -79,17 +82,17 @@ class Model:
         return self.solver.samples.kernel
 
     @property
-    def machines(self) -> list[tuple[Pair, Machine]]:
-        """The machines, in the order of their pairs of labels."""
+    def machines(self) -> list[tuple[Key, Machine]]:
+        """The machines, in the order of the formulation."""
         held: dict[Any, Machine] = self.solver.machines
-        return [(pair, held[pair]) for pair in self.formulation.machines(self.target)]
+        return [(key, held[key]) for key in self.formulation.machines(self.target)]
 
     # -- change ----------------------------------------------------------------------------------
 
     def change(
         self,
         change: Change,
-        formulation: CSVC,
+        formulation: Formulation,
         method: str,
         trace: bool,
         announce: Callable[[Outcome], None],
@@ -107,40 +110,41 @@ class Model:
         n_replaced = len(change.replaced)
         target[change.replaced] = change.target[:n_replaced]
         weight[change.replaced] = change.weight[:n_replaced]
-        target = np.concatenate([target[stays], change.target[n_replaced:]])
-        weight = np.concatenate([weight[stays], change.weight[n_replaced:]])
-        fresh = np.zeros(n, dtype=bool)
-        fresh[change.retargeted] = True
-        fresh[change.replaced] = True
         n_new = len(change.target) - n_replaced
+        target = np.concatenate([target[stays], change.target[n_replaced:].astype(target.dtype)])
+        weight = np.concatenate([weight[stays], change.weight[n_replaced:]])
+        fresh, moved = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        fresh[change.replaced] = True
+        moved[change.reweighed] = True
+        (moved if formulation.targets_move else fresh)[change.retargeted] = True
+        stale = np.flatnonzero(fresh | ~stays)
+        settled = formulation.settle(target, weight)
+        if n and settled.reshapes(self.formulation):
+            moved[:] = True
         fresh = np.concatenate([fresh[stays], np.ones(n_new, dtype=bool)])
-        rebound = np.zeros(n, dtype=bool)
-        rebound[change.reweighed] = True
-        rebound = np.concatenate([rebound[stays], np.zeros(n_new, dtype=bool)]) & ~fresh
+        moved = np.concatenate([moved[stays], np.zeros(n_new, dtype=bool)]) & ~fresh
         position = self.position.copy()
-        stale = np.concatenate([change.removed, change.replaced, change.retargeted])
         stale_at = self.position[stale]
 
-        def plan(new: IntArray) -> dict[Any, RowChange]:
+        def placed(new: IntArray) -> IntArray:
             position[change.replaced] = new[:n_replaced]
-            after = np.concatenate([position[stays], new[n_replaced:]])
+            return np.concatenate([position[stays], new[n_replaced:]])
+
+        def plan(new: IntArray) -> dict[Any, RowChange]:
             return self._row_changes(
-                formulation, target, weight, after, stale_at, self.target[stale], fresh, rebound
+                settled, target, weight, placed(new), stale_at, self.target[stale], fresh, moved
             )
 
         held = set(self.solver.machines)
-        wanted = set(formulation.machines(target))
+        wanted = set(settled.machines(target))
         gone = self.position[np.concatenate([change.removed, change.replaced])]
 
         def commit(new: IntArray, where: IntArray, outcome: Outcome) -> None:
-            position[change.replaced] = new[:n_replaced]
-            after = np.concatenate([position[stays], new[n_replaced:]])
-            self.position = where[after]
+            self.position = where[placed(new)]
             self.target, self.weight = target, weight
-            self.formulation = formulation
+            self.formulation = settled
             self.ledger.delete(change.removed)
             self.ledger.append(change.ids)
-            self._drop_vanished()
             self.version += 1
             announce(outcome)
 
@@ -148,48 +152,103 @@ class Model:
 
     def _row_changes(
         self,
-        formulation: CSVC,
-        target: IntArray,
+        formulation: Formulation,
+        target: npt.NDArray[Any],
         weight: FloatArray,
         position: IntArray,
         stale_at: IntArray,
-        stale_target: IntArray,
+        stale_target: npt.NDArray[Any],
         fresh: npt.NDArray[np.bool_],
-        rebound: npt.NDArray[np.bool_],
+        moved: npt.NDArray[np.bool_],
     ) -> dict[Any, RowChange]:
         """Changes of rows for every machine that will be there."""
         changes: dict[Any, RowChange] = {}
-        affected = {*stale_target.tolist(), *target[fresh | rebound].tolist()}
+        affected = {*stale_target.tolist(), *target[fresh | moved].tolist()}
         everyone = np.ones(len(target), dtype=bool)
-        for pair in formulation.machines(target):
-            machine = self.solver.machines.get(pair)
-            if machine is not None and not formulation.concerns(pair, affected):
+        own = self.solver.samples.diagonal[position]
+
+        def rows_of(key: Key, chosen: npt.NDArray[np.bool_]) -> tuple[IntArray, Rows]:
+            rows = formulation.rows(key, target[chosen], weight[chosen], own[chosen])
+            return position[chosen][rows.sample], rows
+
+        for key in formulation.machines(target):
+            machine = self.solver.machines.get(key)
+            if machine is not None and not formulation.concerns(key, affected):
                 continue
-            chosen = everyone if machine is None else fresh
-            rows = formulation.rows(pair, target[chosen], weight[chosen])
-            removed = moved = _NONE
-            new_t = new_lo = new_hi = np.empty(0)
+            at, rows = rows_of(key, everyone if machine is None else fresh)
+            parts: dict[str, Any] = {}
             if machine is not None:
-                removed = np.flatnonzero(np.isin(machine.at, stale_at))
-                if rebound.any():
-                    boxes = formulation.rows(pair, target[rebound], weight[rebound])
-                    moved = _rows_of(machine, position[rebound][boxes.sample])
-                    new_t, new_lo, new_hi = boxes.t, boxes.lo, boxes.hi
-            change = RowChange(
-                remove=removed,
-                add_at=position[chosen][rows.sample],
+                parts["remove"] = np.flatnonzero(np.isin(machine.at, stale_at))
+                if moved.any():
+                    again_at, again = rows_of(key, moved)
+                    parts["rebound"] = machine_rows(machine, again_at)
+                    parts["rebound_t"] = again.t
+                    parts["rebound_lo"], parts["rebound_hi"] = again.lo, again.hi
+            changes[key] = RowChange(
+                add_at=at,
                 add_t=rows.t,
                 add_lo=rows.lo,
                 add_hi=rows.hi,
-                rebound=moved,
-                rebound_t=new_t,
-                rebound_lo=new_lo,
-                rebound_hi=new_hi,
-                d=formulation.d,
+                d=formulation.total(key, target, weight),
+                **parts,
             )
-            if machine is None or change.size:
-                changes[pair] = change
+            if machine is not None and not changes[key].size:
+                del changes[key]
         return changes
+
+    def resolve(
+        self,
+        kernel: Kernel,
+        formulation: Formulation,
+        X: Any,
+        method: str,
+        announce: Callable[[Outcome], None],
+    ) -> None:
+        """The same samples under another kernel, or with other features: all solved anew.
+
+        It starts from the weights that are there, which tend to be near. X has a row for each
+        sample, in the order of learning.
+        """
+        solver = Solver(kernel, self.solver.tol)
+        settled = formulation.settle(self.target, self.weight)
+        starts = {key: self.in_order(machine) for key, machine in self.machines}
+
+        def plan(new: IntArray) -> dict[Any, RowChange]:
+            changes = {}
+            own = solver.samples.diagonal[new]
+            for key in settled.machines(self.target):
+                rows = settled.rows(key, self.target, self.weight, own)
+                order, margin = starts[key]
+                changes[key] = RowChange(
+                    add_at=new[rows.sample],
+                    add_t=rows.t,
+                    add_lo=rows.lo,
+                    add_hi=rows.hi,
+                    add_u=np.clip(self.solver.machines[key].u[order], rows.lo, rows.hi),
+                    add_margin=margin,
+                    d=settled.total(key, self.target, self.weight),
+                )
+            return changes
+
+        def commit(new: IntArray, where: IntArray, outcome: Outcome) -> None:
+            self.solver, self.formulation = solver, settled
+            self.position = where[new]
+            self.version += 1
+            announce(outcome)
+
+        nobody: IntArray = np.empty(0, dtype=np.int64)
+        solver.apply(X, nobody, plan, set(), commit, method=method)
+
+    def in_order(self, machine: Machine) -> tuple[IntArray, IntArray]:
+        """(order, margin): rows in the order in which the formulation gives them for all samples,
+        and the MARGIN rows by their places in it.
+        """
+        learned = np.empty(self.solver.samples.n, dtype=np.int64)
+        learned[self.position] = np.arange(len(self))
+        order = np.argsort(learned[machine.at], kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return order, place[machine.margin]
 
     # -- what was learned ------------------------------------------------------------------------
 
@@ -258,7 +317,7 @@ class Model:
         )
 
     def decide(self, X: Any) -> FloatArray:
-        """Decision values at new rows, (len(X), machines); above 0 for the pair's second class.
+        """Decision values at new rows, (len(X), machines).
 
         For a given kernel X has the kernel values against all samples in the order of learning.
         """
@@ -278,17 +337,6 @@ class Model:
                 out[start : start + step] = 0.0
         return out + self.biases()
 
-    def _drop_vanished(self) -> None:
-        """The last sample of a class takes the class with it."""
-        present = set(self.formulation.codes(self.target))
-        known = self.formulation
-        if set(known.label) - present:
-            self.formulation = CSVC(
-                known.C,
-                {code: label for code, label in known.label.items() if code in present},
-                {code: factor for code, factor in known.class_weight.items() if code in present},
-            )
-
     def decide_training(self) -> FloatArray:
         """Decision values less b at all samples by position, every kernel value computed anew."""
         samples = self.solver.samples
@@ -302,14 +350,12 @@ class Model:
         return out
 
 
-def _rows_of(machine: Machine, positions: IntArray) -> IntArray:
-    """Rows of a machine that stand for samples at positions, in that order."""
+def machine_rows(machine: Machine, positions: IntArray) -> IntArray:
+    """Rows of a machine that stand for samples at positions; k times the same, its first k rows."""
     order = np.argsort(machine.at, kind="stable")
-    sorted_at = machine.at[order]
-    repeat = np.zeros(len(positions), dtype=np.int64)
-    if len(positions) > 1:  # a sample listed k times means its first k rows
-        same = positions[1:] == positions[:-1]
-        for i in np.flatnonzero(same):
-            repeat[i + 1] = repeat[i] + 1
-    rows: IntArray = order[np.searchsorted(sorted_at, positions) + repeat]
+    place = np.arange(len(positions))
+    starts = np.ones(len(positions), dtype=bool)
+    starts[1:] = positions[1:] != positions[:-1]
+    repeat = place - np.maximum.accumulate(np.where(starts, place, 0))
+    rows: IntArray = order[np.searchsorted(machine.at[order], positions) + repeat]
     return rows

@@ -21,7 +21,7 @@ from adiabat.engine.report import UpdateReport
 from adiabat.errors import ModelFileError
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Model
-from adiabat.formulations.c_svc import CSVC
+from adiabat.formulations import FORMULATIONS
 from adiabat.kernels import Kernel
 
 _ROW_ARRAYS = ("u", "margin")
@@ -29,9 +29,6 @@ _ROW_ARRAYS = ("u", "margin")
 
 def pack(model: Model) -> dict[str, Any]:
     """A model as a dictionary of plain values and arrays."""
-    samples = model.solver.samples
-    order = np.empty(samples.n, dtype=np.int64)
-    order[model.position] = np.arange(len(model))
     state: dict[str, Any] = {
         "kernel": model.kernel,
         "tol": model.solver.tol,
@@ -45,16 +42,9 @@ def pack(model: Model) -> dict[str, Any]:
         state["X"] = model.given_kernel() if len(model) else None
     else:
         state["X"] = model.features(np.arange(len(model))) if len(model) else None
-    for pair, machine in model.machines:
-        # rows in the order in which the formulation gives them for all samples
-        canonical = np.argsort(order[machine.at], kind="stable")
-        place = np.empty(len(canonical), dtype=np.int64)
-        place[canonical] = np.arange(len(canonical))
-        state["machines"][pair] = {
-            "u": machine.u[canonical],
-            "margin": place[machine.margin],
-            "b": machine.b,
-        }
+    for key, machine in model.machines:
+        order, margin = model.in_order(machine)
+        state["machines"][key] = {"u": machine.u[order], "margin": margin, "b": machine.b}
     return state
 
 
@@ -66,13 +56,15 @@ def unpack(state: dict[str, Any]) -> Model:
     if state["X"] is None:
         return model
     model.position = model.solver.samples.add(state["X"])
-    for pair, kept in state["machines"].items():
-        rows = formulation.rows(pair, model.target, model.weight)
+    own = model.solver.samples.diagonal[model.position]
+    for key, kept in state["machines"].items():
+        rows = formulation.rows(key, model.target, model.weight, own)
+        d = formulation.total(key, model.target, model.weight)
         snapshot = Snapshot(
             model.position[rows.sample], rows.t, rows.lo, rows.hi, kept["u"], np.zeros(len(rows.t)),
-            kept["margin"], kept["b"], formulation.d, Verdict(0.0, 0.0),
+            kept["margin"], kept["b"], d, Verdict(0.0, 0.0),
         )  # fmt: skip
-        model.solver.restore_machine(pair, snapshot)
+        model.solver.restore_machine(key, snapshot)
     return model
 
 
@@ -83,20 +75,19 @@ def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, An
         "estimator": estimator,
         "kernel": packed["kernel"].to_dict(),
         "tol": packed["tol"],
-        "C": packed["formulation"].C,
+        "formulation": {
+            "name": packed["formulation"].name,
+            **{name: _plain("y", value) for name, value in packed["formulation"].to_dict().items()},
+        },
         "parameters": {
             name: _plain(name, value)
             for name, value in state.items()
             if not name.startswith("_") and not name.endswith("_")
         },
         "held": {name: _plain(name, value) for name, value in state["_held_parameters"].items()},
-        "labels": [
-            [code, _plain("y", label), packed["formulation"].class_weight.get(code)]
-            for code, label in packed["formulation"].label.items()
-        ],
         "n_features_in": int(state["n_features_in_"]),
         "gamma": float(state["gamma_"]),
-        "pairs": [list(pair) for pair in packed["machines"]],
+        "machines": [list(key) for key in packed["machines"]],
         "biases": [rows["b"] for rows in packed["machines"].values()],
         "report": _report_fields(state["last_update_"]),
         "sparse": sp.issparse(packed["X"]),
@@ -104,7 +95,6 @@ def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, An
     arrays: dict[str, Any] = {
         "target": packed["target"],
         "weight": packed["weight"],
-        "classes": _label_array(state["classes_"]),
         **packed["ledger"].to_arrays(),
     }
     if "feature_names_in_" in state:
@@ -144,8 +134,8 @@ def load_state(
 
 
 def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    labels = {int(code): label for code, label, _ in manifest["labels"]}
-    factors = {int(code): factor for code, _, factor in manifest["labels"] if factor is not None}
+    fields = dict(manifest["formulation"])
+    formulation = FORMULATIONS[fields.pop("name")].from_dict(fields)
     if manifest["sparse"]:
         X: Any = sp.csr_array(
             (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]),
@@ -155,14 +145,14 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     else:
         X = arrays["X"]
     machines = {}
-    for number, pair in enumerate(manifest["pairs"]):
+    for number, key in enumerate(manifest["machines"]):
         rows = {name: arrays[f"machine{number}_{name}"] for name in _ROW_ARRAYS}
         rows["b"] = float(manifest["biases"][number])
-        machines[tuple(pair)] = rows
+        machines[tuple(key)] = rows
     packed = {
         "kernel": Kernel.from_dict(manifest["kernel"]),
         "tol": float(manifest["tol"]),
-        "formulation": CSVC(float(manifest["C"]), labels, factors),
+        "formulation": formulation,
         "ledger": Ledger.from_arrays(arrays),
         "target": arrays["target"],
         "weight": arrays["weight"],
@@ -172,9 +162,6 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     _require_sound(packed)
     if int(manifest["n_features_in"]) != X.shape[1]:
         raise ValueError("the number of features is not that of the rows")
-    codes = packed["formulation"].codes(packed["target"])
-    if arrays["classes"].tolist() != [labels[code] for code in codes]:
-        raise ValueError("the classes are not those of the labels")
     report = dict(manifest["report"])
     evidence = dict(report.pop("certificate"))
     evidence["held_fixed"] = MappingProxyType(_unplain(evidence["held_fixed"]))
@@ -184,7 +171,6 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
         "_held_parameters": _unplain_all(manifest["held"]),
         "_model": packed,
         "_checked_parameters": (),
-        "classes_": arrays["classes"],
         "gamma_": float(manifest["gamma"]),
         "n_features_in_": int(manifest["n_features_in"]),
         "last_update_": UpdateReport(certificate=certificate, trace=None, **report),
@@ -201,18 +187,18 @@ def _require_sound(packed: dict[str, Any]) -> None:
     n = X.shape[0]
     if target.shape != (n,) or weight.shape != (n,) or len(packed["ledger"]) != n or X.ndim != 2:
         raise ValueError("the arrays of the samples differ in length")
-    if X.dtype != np.float64 or weight.dtype != np.float64 or target.dtype != np.int64:
+    types = (X.dtype, weight.dtype, target.dtype)
+    if types != (np.float64, np.float64, formulation.target_type):
         raise ValueError("an array has the wrong type")
     if not (np.isfinite(X.data if sp.issparse(X) else X).all() and np.isfinite(weight).all()):
         raise ValueError("an array has values that are not finite")
-    if (n and weight.min() < 0.0) or not packed["tol"] > 0.0 or not formulation.C > 0.0:
-        raise ValueError("a weight, tol or C is out of range")
-    if not set(np.unique(target).tolist()) <= set(formulation.label):
-        raise ValueError("a target has no label")
+    if (n and weight.min() < 0.0) or not packed["tol"] > 0.0:
+        raise ValueError("a weight or tol is out of range")
+    formulation.require_sound(target)
     if set(packed["machines"]) != set(formulation.machines(target)):
-        raise ValueError("the machines are not those of the classes")
-    for pair, kept in packed["machines"].items():
-        m = len(formulation.rows(pair, target, weight).t)
+        raise ValueError("the machines are not those of the targets")
+    for key, kept in packed["machines"].items():
+        m = len(formulation.rows(key, target, weight, np.zeros(n)).t)
         u, margin = kept["u"], kept["margin"]
         if u.shape != (m,) or u.dtype != np.float64 or not np.isfinite(u).all():
             raise ValueError("the weights of a machine are not sound")
@@ -242,6 +228,8 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, list):
+        return [_plain(name, item) for item in value]
     if isinstance(value, (dict, MappingProxyType)):
         return {"pairs": [[_plain(name, key), _plain(name, item)] for key, item in value.items()]}
     raise TypeError(
@@ -258,12 +246,3 @@ def _unplain(value: Any) -> Any:
 
 def _unplain_all(values: dict[str, Any]) -> dict[str, Any]:
     return {name: _unplain(value) for name, value in values.items()}
-
-
-def _label_array(classes: Any) -> Any:
-    if classes.dtype == object:
-        text = np.array([str(label) for label in classes])
-        if any(not isinstance(label, str) for label in classes):
-            raise TypeError("y has labels that are neither numbers nor text; pickle the model")
-        return text
-    return classes

@@ -11,6 +11,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 from sklearn.svm import SVC as PlainSVC
+from sklearn.svm import SVR as PlainSVR
+from sklearn.svm import OneClassSVM as PlainOneClassSVM
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -24,46 +26,97 @@ def plain_svc(model: Any) -> PlainSVC:
             "to_sklearn needs two classes, the model has "
             f"{len(model.classes_)}; scikit-learn's SVC knows no constant predictor"
         )
-    held = model._model
-    kernel: Any = model.kernel
-    if kernel in _FUNCTIONS:
-        kernel = partial(_FUNCTIONS[kernel], gamma=model.gamma_)
     plain = PlainSVC(
         C=model.C,
-        kernel=kernel,
-        degree=model.degree,
-        gamma=model.gamma_ if isinstance(kernel, str) and kernel != "linear" else model.gamma,
-        coef0=model.coef0,
+        **_kernel_parameters(model),
         class_weight=model.class_weight,
         decision_function_shape=model.decision_function_shape,
         break_ties=len(model.classes_) > 2 and model.decision_function_shape == "ovr",
     )
-    n = len(model.ids_)
+    held = model._model
     codes = held.formulation.codes(held.target)
     plain.classes_ = model.classes_
     plain.class_weight_ = np.array([held.formulation.class_weight.get(code, 1.0) for code in codes])
+    # LIBSVM's own sign differs with two classes
+    sign = -1.0 if len(codes) == 2 else 1.0
+    _fill(plain, model, model.dual_coef_, model.intercept_, sign)
+    plain._n_support = model.n_support_
+    return plain
+
+
+def plain_svr(model: Any) -> PlainSVR:
+    """A fitted `sklearn.svm.SVR` with the predictions of an adiabat `SVR`."""
+    plain = PlainSVR(C=model.C, epsilon=model.epsilon, **_kernel_parameters(model))
+    _fill(plain, model, model.dual_coef_, model.intercept_)
+    return plain
+
+
+def plain_one_class(model: Any) -> PlainOneClassSVM:
+    """A fitted `sklearn.svm.OneClassSVM` with the decision function of an adiabat one."""
+    plain = PlainOneClassSVM(nu=model.nu, **_kernel_parameters(model))
+    _fill(plain, model, model.dual_coef_, model.intercept_)
+    plain.offset_ = -plain._intercept_
+    return plain
+
+
+def plain_sphere(model: Any) -> PlainOneClassSVM:
+    """A fitted `sklearn.svm.OneClassSVM` with the decision function of an adiabat `SVDD`.
+
+    R^2 - |phi(x) - a|^2 = 2 (Ku)(x) + 2 b - k(x, x), which is of that form for constant k(x, x).
+    """
+    own = model._model.solver.samples.diagonal
+    constant = model.kernel in ("rbf", "laplacian", "chi2") or (
+        model.kernel == "precomputed" and np.ptp(own) <= 1e-12 * np.max(np.abs(own))
+    )
+    if not constant:
+        raise ValueError(
+            f"to_sklearn: with kernel={model.kernel!r} k(x, x) differs from row to row, and "
+            "scikit-learn has no such machine; use kernel='rbf', or keep the SVDD"
+        )
+    nu = min(1.0, 1.0 / (model.C * len(model.ids_)))
+    plain = PlainOneClassSVM(nu=nu, **_kernel_parameters(model))
+    _fill(plain, model, 2.0 * model.dual_coef_, 2.0 * model.intercept_ - own.mean())
+    plain.offset_ = -plain._intercept_
+    return plain
+
+
+def _kernel_parameters(model: Any) -> dict[str, Any]:
+    kernel: Any = model.kernel
+    if kernel in _FUNCTIONS:
+        kernel = partial(_FUNCTIONS[kernel], gamma=model.gamma_)
+    settled = isinstance(kernel, str) and kernel != "linear"
+    return {
+        "kernel": kernel,
+        "degree": model.degree,
+        "gamma": model.gamma_ if settled else model.gamma,
+        "coef0": model.coef0,
+    }
+
+
+def _fill(
+    plain: Any, model: Any, dual: FloatArray, intercept: FloatArray, sign: float = 1.0
+) -> None:
+    """Set what LIBSVM's wrapper would have learned; `sign` is that of LIBSVM's own copy."""
+    n = len(model.ids_)
+    kernel = plain.kernel
     plain.n_features_in_ = n if kernel == "precomputed" else model.n_features_in_
     if hasattr(model, "feature_names_in_"):
         plain.feature_names_in_ = model.feature_names_in_
-    support = model.support_
     vectors = model.support_vectors_
     plain._sparse = sp.issparse(vectors) and not callable(kernel)
-    plain.support_ = support
+    plain.support_ = model.support_
     plain.support_vectors_ = vectors
     if callable(kernel):
         # scikit-learn evaluates a callable against the rows it was fitted on
-        plain._BaseLibSVM__Xfit = held.features(np.arange(n))
+        plain._BaseLibSVM__Xfit = model._model.features(np.arange(n))
         plain.support_vectors_ = np.empty((0, 0))
     elif plain._sparse:
-        plain.support_vectors_ = sp.csr_matrix(vectors)
         for part in ("indices", "indptr"):
             setattr(vectors, part, getattr(vectors, part).astype(np.int32))
         plain.support_vectors_ = sp.csr_matrix(vectors)
-    plain._n_support = model.n_support_
-    dual, intercept = model.dual_coef_, model.intercept_
+    plain._n_support = np.repeat(model.n_support_, 2)  # LIBSVM's count of two classes
     plain.dual_coef_ = _explicit_csr(dual) if plain._sparse else dual
     plain.intercept_ = intercept
-    sign = -1.0 if len(codes) == 2 else 1.0  # LIBSVM's own sign differs with two classes
     plain._dual_coef_ = _explicit_csr(sign * dual) if plain._sparse else sign * dual
     plain._intercept_ = sign * intercept
     plain._probA = np.empty(0)
@@ -74,7 +127,6 @@ def plain_svc(model: Any) -> PlainSVC:
     plain._num_iter = np.zeros(len(intercept), dtype=np.int32)
     plain.n_iter_ = plain._num_iter
     plain.shape_fit_ = (n, plain.n_features_in_)
-    return plain
 
 
 def _explicit_csr(values: FloatArray) -> Any:

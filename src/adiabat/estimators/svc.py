@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,8 @@ from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.scikit_learn import plain_svc
+from adiabat.estimators.validation import KERNEL_CONSTRAINTS
 from adiabat.formulations.c_svc import CSVC
-from adiabat.kernels import KERNEL_NAMES
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -96,16 +96,12 @@ default="rbf"
     True
     """
 
+    _shaping: ClassVar[tuple[str, ...]] = ("C", "class_weight")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
-        "kernel": [StrOptions({*KERNEL_NAMES, "sigmoid"}), callable],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        **KERNEL_CONSTRAINTS,
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
-        "solver": [StrOptions({"auto", "path", "exchange"})],
     }
 
     def __init__(
@@ -152,7 +148,7 @@ default="rbf"
         """
         started = time.perf_counter()
         with all_or_nothing(self):
-            self._start(X, y, sample_weight, ids, Ledger(), started)
+            self._start(X, y, sample_weight, ids, Ledger(), started, whole=True)
         return self
 
     def partial_fit(
@@ -229,7 +225,7 @@ default="rbf"
         """Places in `ids_` of the samples that carry weight, grouped by class."""
         model = self._fitted("support_")
         places = model.support()
-        codes = model.formulation.codes(model.target)
+        codes = self._classes_known().codes(model.target)
         rank = np.array([codes.index(code) for code in model.target[places]], dtype=np.int64)
         return places[np.argsort(rank, kind="stable")].astype(np.int32)
 
@@ -246,7 +242,7 @@ default="rbf"
         """Samples that carry weight, by class."""
         model = self._fitted("n_support_")
         held = model.target[self.support_]
-        codes = model.formulation.codes(model.target)
+        codes = self._classes_known().codes(model.target)
         return np.array([np.sum(held == code) for code in codes], dtype=np.int32)
 
     @property
@@ -254,7 +250,7 @@ default="rbf"
         """Coefficients of the support vectors, laid out as scikit-learn does."""
         model = self._fitted("dual_coef_")
         places = self.support_
-        codes = model.formulation.codes(model.target)
+        codes = self._classes_known().codes(model.target)
         rank = np.array([codes.index(code) for code in model.target[places]], dtype=np.int64)
         return votes.stacked(model.weights(places), rank, len(codes))
 
@@ -290,17 +286,35 @@ default="rbf"
             check_classification_targets(labels)
         return labels
 
-    def _first_formulation(self) -> CSVC:
-        return CSVC(float(self.C))
+    def _classes_known(self) -> CSVC:
+        return cast(CSVC, self._model.formulation)
+
+    def _formulation(self, held: Any, rederive: bool = False) -> CSVC:
+        if held is None:
+            return CSVC(float(self.C))
+        model, factors = self._model, held.class_weight
+        if rederive:
+            code_of = {label: code for code, label in held.label.items()}
+            factors = self._class_factors(list(code_of), code_of, model.target, model.weight)
+        return CSVC(float(self.C), held.label, factors)
+
+    def _held_fixed(self) -> dict[str, Any]:
+        held = super()._held_fixed()
+        if self.class_weight is not None:
+            known = self._classes_known()
+            held["class_weight"] = {
+                known.label[code]: factor for code, factor in known.class_weight.items()
+            }
+        return held
 
     def _after_change(self) -> None:
         model = self._model
-        codes = model.formulation.codes(model.target)
-        self.classes_ = np.array([model.formulation.label[code] for code in codes])
+        codes = self._classes_known().codes(model.target)
+        self.classes_ = np.array([self._classes_known().label[code] for code in codes])
 
     def _encode(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[CSVC, IntArray]:
         """Class codes of labels, and a formulation that knows the classes among them."""
-        known = self._model.formulation
+        known = self._classes_known()
         unique, inverse = np.unique(labels, return_inverse=True)
         code_of = {label: code for code, label in known.label.items()}
         following = 1 + max(known.label, default=-1)
@@ -319,25 +333,24 @@ default="rbf"
         target = codes[inverse]
         labels_of = {code: label for label, code in code_of.items()}
         factors = dict(known.class_weight)
-        factors.update(self._class_factors(fresh, code_of, target, weights))
+        every_target = np.concatenate([self._model.target, target])
+        every_weight = np.concatenate([self._model.weight, weights])
+        factors.update(self._class_factors(fresh, code_of, every_target, every_weight))
         return CSVC(known.C, labels_of, factors), target
 
     def _class_factors(
         self, fresh: list[Any], code_of: dict[Any, int], target: IntArray, weights: FloatArray
     ) -> dict[int, float]:
-        """Factors on C of classes that are new; those of the others are held."""
+        """Factors on C of some classes, on all samples with these codes and weights."""
         if self.class_weight is None:
             return {}
         if not isinstance(self.class_weight, str):
             return {code_of[label]: self._own_factor(label) for label in fresh}
-        model = self._model
-        every_target = np.concatenate([model.target, target])
-        every_weight = np.concatenate([model.weight, weights])
-        n_classes = len(np.unique(every_target))
+        n_classes = len(np.unique(target))
+        total = float(weights.sum())
         factors = {}
         for label in fresh:
-            own = float(every_weight[every_target == code_of[label]].sum())
-            total = float(every_weight.sum())
+            own = float(weights[target == code_of[label]].sum())
             factors[code_of[label]] = total / (n_classes * own) if own > 0.0 else 1.0
         return factors
 

@@ -3,20 +3,32 @@
 
 from __future__ import annotations
 
-from numbers import Number
-from typing import Any
+from numbers import Number, Real
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array
+
+from adiabat.kernels import KERNEL_NAMES
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Parameters that every kernel machine has.
+KERNEL_CONSTRAINTS: Final[dict[str, list[Any]]] = {
+    "kernel": [StrOptions({*KERNEL_NAMES, "sigmoid"}), callable],
+    "degree": [Interval(Real, 0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "solver": [StrOptions({"auto", "path", "exchange"})],
+}
 
-def check_weights(sample_weight: Any, X: Any) -> FloatArray:
-    """One finite weight >= 0 for each row of X; None means 1."""
-    n = X.shape[0]
+
+def check_weights(sample_weight: Any, n: int) -> FloatArray:
+    """N finite weights >= 0; None means 1."""
     if sample_weight is None:
         return np.ones(n)
     if isinstance(sample_weight, Number):

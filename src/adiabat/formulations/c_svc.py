@@ -11,25 +11,12 @@ so that u = y alpha of CP01 (1) with y = +1 for the second class, and f > 0 spea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Pair = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of one machine: which of the given samples they stand for, and (t, lo, hi)."""
-
-    sample: IntArray
-    t: FloatArray
-    lo: FloatArray
-    hi: FloatArray
+from adiabat.formulations.base import FloatArray, IntArray, Key, Rows, require_range
 
 
 @dataclass(frozen=True)
@@ -43,23 +30,27 @@ class CSVC:
     C: float
     label: dict[int, Any] = field(default_factory=dict)
     class_weight: Mapping[int, float] = field(default_factory=dict)
-    d: float = 0.0
+
+    name: ClassVar[str] = "c_svc"
+    target_type: ClassVar[Any] = np.int64
+    targets_move: ClassVar[bool] = False
+    shift_free: ClassVar[bool] = True
 
     def codes(self, target: IntArray) -> list[int]:
         """Codes of the classes present, in the order of their labels."""
         present = np.flatnonzero(np.bincount(target)).tolist() if len(target) else []
         return sorted(present, key=lambda code: self.label[code])
 
-    def machines(self, target: IntArray) -> list[Pair]:
+    def machines(self, target: IntArray) -> list[Key]:
         """One machine for each pair of classes present."""
         codes = self.codes(target)
         return [(a, b) for i, a in enumerate(codes) for b in codes[i + 1 :]]
 
-    def concerns(self, machine: Pair, targets: set[int]) -> bool:
+    def concerns(self, machine: Key, targets: set[int]) -> bool:
         """Whether samples of these classes have rows in a machine."""
         return machine[0] in targets or machine[1] in targets
 
-    def rows(self, machine: Pair, target: IntArray, weight: FloatArray) -> Rows:
+    def rows(self, machine: Key, target: IntArray, weight: FloatArray, own: FloatArray) -> Rows:
         """Rows of samples with these targets and weights in a machine."""
         first, second = machine
         sample = np.flatnonzero((target == first) | (target == second))
@@ -73,4 +64,46 @@ class CSVC:
             t=np.where(positive, 1.0, -1.0),
             lo=np.where(positive, 0.0, -reach),
             hi=np.where(positive, reach, 0.0),
+        )
+
+    def total(self, machine: Key, target: IntArray, weight: FloatArray) -> float:
+        """The weights of the two classes balance."""
+        return 0.0
+
+    def settle(self, target: IntArray, weight: FloatArray) -> CSVC:
+        """The last sample of a class takes the class with it."""
+        present = set(self.codes(target))
+        if set(self.label) <= present:
+            return self
+        return replace(
+            self,
+            label={code: label for code, label in self.label.items() if code in present},
+            class_weight={code: w for code, w in self.class_weight.items() if code in present},
+        )
+
+    def reshapes(self, before: CSVC) -> bool:
+        """Whether C or the factor on it of a class that stays is another."""
+        stay = set(self.label) & set(before.label)
+        factors = [[known.class_weight.get(code, 1.0) for code in stay] for known in (self, before)]
+        return self.C != before.C or factors[0] != factors[1]
+
+    def require_sound(self, target: IntArray) -> None:
+        """Raise ValueError if parameters or targets read from a file make no sense."""
+        require_range("C", self.C, 0.0)
+        if not set(np.unique(target).tolist()) <= set(self.label):
+            raise ValueError("a target has no label")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parameters, classes as [code, label, factor on C]."""
+        classes = [[code, label, self.class_weight.get(code)] for code, label in self.label.items()]
+        return {"C": self.C, "classes": classes}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> CSVC:
+        """Rebuild from what `to_dict` gave."""
+        classes = fields["classes"]
+        return cls(
+            float(fields["C"]),
+            {int(code): label for code, label, _ in classes},
+            {int(code): float(factor) for code, _, factor in classes if factor is not None},
         )

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What estimators of one class share: samples without targets, verdicts of +1 and -1."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import OutlierMixin
+
+from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.single_machine import SingleMachine
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class NoveltyDetector(OutlierMixin, SingleMachine):
+    """An estimator that says of a sample whether it is like those it has learned."""
+
+    _supervised: ClassVar[bool] = False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, ids: Any = None) -> Self:
+        """Learn from scratch; what was learned before is gone.
+
+        Parameters
+        ----------
+        X : {array, data frame, sparse} of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` their kernel matrix (n_samples, n_samples).
+        y : ignored
+            There by convention.
+        sample_weight : array of shape (n_samples,), optional
+            Weights >= 0; 0 keeps a sample without force.
+        ids : sequence of int or str, optional
+            Names of the samples. By default the index of a data frame, or a running count.
+
+        Returns
+        -------
+        self
+        """
+        started = time.perf_counter()
+        with all_or_nothing(self):
+            self._start(X, y, sample_weight, ids, Ledger(), started, whole=True)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, ids: Any = None
+    ) -> Self:
+        """Learn further samples.
+
+        Parameters
+        ----------
+        X, sample_weight, ids
+            As in `fit`. With ``kernel="precomputed"`` X has the new rows' kernel values against
+            the samples of `ids_` in order, then against the new rows themselves.
+        y : ignored
+            There by convention.
+
+        Returns
+        -------
+        self
+        """
+        self.update(X, ids=ids, sample_weight=sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Above 0 inside, below 0 outside."""
+        raise NotImplementedError
+
+    def _without_rounding(self, values: FloatArray) -> FloatArray:
+        """Decision values, 0 where they are 0 but for rounding.
+
+        Samples on the boundary, as those of the margin are, have values of either sign by chance;
+        they count as inside, in every run.
+        """
+        _, machine = self._model.machines[0]
+        noise = 4.0 * machine.accuracy(self._model.solver.tolerance(machine))
+        return np.where(np.abs(values) <= noise, 0.0, values)
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """+1 for samples like those learned, -1 for others."""
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)

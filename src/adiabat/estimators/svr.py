@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Epsilon-insensitive regression that learns and unlearns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.scikit_learn import plain_svr
+from adiabat.estimators.single_machine import SingleMachine
+from adiabat.estimators.validation import KERNEL_CONSTRAINTS
+from adiabat.formulations.epsilon_svr import EpsilonSVR
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class SVR(RegressorMixin, SingleMachine):
+    """Epsilon-support vector regression that learns and unlearns exactly.
+
+    After every `partial_fit`, `forget`, `revise`, `update` and `retune` the model is the one that
+    a full retraining on the samples it then holds would give, and `certificate` says so.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of a deviation beyond `epsilon`; above 0.
+    epsilon : float, default=0.1
+        Half the width of the tube within which deviations cost nothing; at least 0.
+    kernel, degree, gamma, coef0, tol, solver
+        As in :class:`adiabat.SVC`.
+
+    Attributes
+    ----------
+    ids_ : ndarray
+        Ids of the samples held, in the order in which they were learned.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_
+        As in :class:`sklearn.svm.SVR`; `coef_` for the linear kernel only.
+    gamma_ : float
+        The gamma in force.
+    last_update_ : UpdateReport
+        What the last call that changed the model did.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from adiabat import SVR
+    >>> model = SVR(kernel="linear", C=10.0, epsilon=0.0)
+    >>> _ = model.fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 8.0])
+    >>> _ = model.revise([2], y=[2.0])
+    >>> model.predict([[3.0]]).round(6)
+    array([3.])
+    >>> model.certificate().ok
+    True
+    """
+
+    _shaping: ClassVar[tuple[str, ...]] = ("C", "epsilon")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        **KERNEL_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-9,
+        solver: str = "auto",
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVR:
+        """Learn from scratch; what was learned before is gone.
+
+        Parameters
+        ----------
+        X : {array, data frame, sparse} of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` their kernel matrix (n_samples, n_samples).
+        y : array of shape (n_samples,)
+            Targets.
+        sample_weight : array of shape (n_samples,), optional
+            Factors >= 0 on C; 0 keeps a sample without force.
+        ids : sequence of int or str, optional
+            Names of the samples. By default the index of a data frame, or a running count.
+
+        Returns
+        -------
+        self
+        """
+        started = time.perf_counter()
+        with all_or_nothing(self):
+            self._start(X, y, sample_weight, ids, Ledger(), started, whole=True)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVR:
+        """Learn further samples.
+
+        Parameters
+        ----------
+        X, y, sample_weight, ids
+            As in `fit`. With ``kernel="precomputed"`` X has the new rows' kernel values against
+            the samples of `ids_` in order, then against the new rows themselves.
+
+        Returns
+        -------
+        self
+        """
+        self.update(X, y, ids=ids, sample_weight=sample_weight)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predicted targets."""
+        return self._decide(X)[:, 0]
+
+    def to_sklearn(self) -> Any:
+        """A plain fitted :class:`sklearn.svm.SVR` with the same predictions."""
+        check_is_fitted(self)
+        return plain_svr(self)
+
+    # -- within ----------------------------------------------------------------------------------
+
+    def _check_targets(self, y: Any) -> npt.NDArray[Any]:
+        targets = check_array(
+            y, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, input_name="y"
+        )
+        checked: FloatArray = column_or_1d(targets, warn=True)
+        return checked
+
+    def _formulation(self, held: Any, rederive: bool = False) -> EpsilonSVR:
+        return EpsilonSVR(float(self.C), float(self.epsilon))

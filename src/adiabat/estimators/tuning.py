@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parameters of a fitted model: held while data change, and followed when they are to change.
+
+A parameter that shapes the optimum is held from `fit` on. `retune` changes some of them and moves
+the model to the new optimum: C, epsilon, nu and class weights only move boxes, targets and sums of
+problem (P); kernel parameters need new kernel values, and the solution starts from the old one.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from adiabat.engine.report import UpdateReport
+from adiabat.engine.solver import Outcome
+from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.model import Change, Model
+from adiabat.estimators.validation import as_csr, same_parameter
+from adiabat.formulations import Formulation
+from adiabat.kernels import Kernel, make_kernel
+
+FloatArray = npt.NDArray[np.float64]
+
+_OF_THE_KERNEL = ("kernel", "degree", "gamma", "coef0")
+_WITH_GAMMA = ("rbf", "poly", "laplacian", "chi2")
+
+
+class Tunable(BaseEstimator):
+    """An estimator whose parameters can be changed after `fit`, the optimum following."""
+
+    _model: Model
+    _held_parameters: dict[str, Any]
+    _checked_parameters: tuple[Any, ...]
+    last_update_: UpdateReport
+    gamma_: float
+    #: Parameters of the formulation.
+    _shaping: ClassVar[tuple[str, ...]] = ()
+
+    def _formulation(self, held: Formulation | None, rederive: bool = False) -> Formulation:
+        """What the parameters stand for, on the samples of the model if there is one.
+
+        What the formulation so far took from data is held, unless it is to be taken again.
+        """
+        raise NotImplementedError
+
+    def _announce(self, outcome: Outcome, started: float) -> None:
+        raise NotImplementedError
+
+    def retune(self, **params: Any) -> UpdateReport:
+        """Change parameters of the fitted model; it follows the optimum there.
+
+        Parameters
+        ----------
+        **params
+            Parameters of the constructor with their new values. ``gamma="scale"`` and
+            ``class_weight="balanced"`` are taken from the samples now in the model.
+
+        Returns
+        -------
+        UpdateReport
+
+        Examples
+        --------
+        >>> from adiabat import SVC
+        >>> model = SVC(C=1.0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+        >>> model.retune(C=10.0).certificate.ok
+        True
+        >>> model.C
+        10.0
+        """
+        started = time.perf_counter()
+        self._require_fitted("retune")
+        self._require_unchanged()
+        known = self.get_params(deep=False)
+        for name in params:
+            if name not in known:
+                raise ValueError(
+                    f"{name} is not a parameter of {type(self).__name__}; "
+                    f"retune takes {', '.join(sorted(known))}"
+                )
+        fixed = self.kernel == "precomputed"
+        for name in _OF_THE_KERNEL:
+            changes = name in params and not same_parameter(known[name], params[name])
+            if changes and (fixed or params.get("kernel") == "precomputed"):
+                raise ValueError(
+                    f"{name}={params[name]!r} cannot be retuned to or from kernel='precomputed', "
+                    "whose values are given; call fit with another matrix"
+                )
+        with all_or_nothing(self):
+            self.set_params(**params)
+            self._validate_params()
+            kernel = None
+            if not fixed and any(name in params for name in _OF_THE_KERNEL):
+                kernel = self._kernel_of_samples()
+            self._settle(
+                kernel,
+                self._formulation(self._model.formulation, "class_weight" in params),
+                started,
+            )
+        return self.last_update_
+
+    def refresh(self) -> UpdateReport:
+        """Take again from the samples now in the model what was taken from data and then held.
+
+        That is ``gamma="scale"`` and ``class_weight="balanced"``. The model is then the one that
+        `fit` would give on these samples, and nothing of those forgotten is left in it.
+
+        Returns
+        -------
+        UpdateReport
+        """
+        started = time.perf_counter()
+        self._require_fitted("refresh")
+        self._require_unchanged()
+        with all_or_nothing(self):
+            kernel = None if self.kernel == "precomputed" else self._kernel_of_samples()
+            self._settle(kernel, self._formulation(self._model.formulation, rederive=True), started)
+        return self.last_update_
+
+    # -- within ----------------------------------------------------------------------------------
+
+    def _settle(self, kernel: Kernel | None, formulation: Formulation, started: float) -> None:
+        """Go to the optimum under other parameters, and hold them."""
+        model = self._model
+        model.solver.tol = self.tol
+        self._hold_parameters()
+
+        def announce(outcome: Outcome) -> None:
+            self.gamma_ = model.kernel.gamma
+            self._announce(outcome, started)
+
+        if kernel is not None and not kernel.equals(model.kernel):
+            model.resolve(kernel, formulation, self._held_rows(), self.solver, announce)
+        elif formulation.settle(model.target, model.weight).reshapes(model.formulation):
+            model.change(Change(ids=[]), formulation, self.solver, False, announce)
+        else:
+            announce(Outcome())
+
+    def _held_rows(self) -> Any:
+        return as_csr(self._model.features(np.arange(len(self._model))))
+
+    def _kernel_of_samples(self) -> Kernel:
+        """The kernel that the parameters stand for on the samples held."""
+        return self._make_kernel(self._held_rows(), self._model.weight)
+
+    def _make_kernel(self, X: Any, weights: FloatArray) -> Kernel:
+        return make_kernel(
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=X,
+            sample_weight=weights,
+            shift_free=self._formulation(None).shift_free,
+        )
+
+    def _hold_parameters(self) -> None:
+        held = (*self._shaping, *_OF_THE_KERNEL)
+        self._held_parameters = {name: getattr(self, name) for name in held}
+        self._checked_parameters = (self.tol, self.solver)
+
+    def _require_fitted(self, verb: str) -> None:
+        check_is_fitted(
+            self,
+            msg=f"This %(name)s instance is not fitted yet: there is nothing to {verb}. "
+            "Call 'fit' or 'partial_fit' first.",
+        )
+
+    def _require_unchanged(self) -> None:
+        """What shaped the optimum so far must shape it further; the rest must be valid."""
+        others = (self.tol, self.solver)
+        if others != self._checked_parameters:
+            self._validate_params()
+            self._checked_parameters = others
+        for name, before in self._held_parameters.items():
+            now = getattr(self, name)
+            if not same_parameter(before, now):
+                raise ValueError(
+                    f"{name}={now!r} was {before!r} when the model was fitted, and changes of the "
+                    f"data hold it. Set it back and call retune({name}={now!r}), or call fit."
+                )
+
+    def _held_fixed(self) -> dict[str, Any]:
+        """What retraining has to hold fixed to give this model."""
+        kernel = self._model.kernel
+        return {"gamma": kernel.gamma} if kernel.name in _WITH_GAMMA else {}

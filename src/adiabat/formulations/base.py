@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a formulation says: which machines there are, and which rows of problem (P) a sample is.
+
+    minimise 1/2 u'Ku - t'u   subject to   lo <= u <= hi,  sum u = d
+
+The engine knows rows and nothing else, so that a new kind of machine is one file like its
+neighbours here and one line in `formulations/__init__.py`; docs/formulations.md writes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Key = tuple[int, ...]
+
+# The key of the machine where there is but one.
+ONLY: Key = (0,)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one machine: which of the given samples they stand for, and (t, lo, hi).
+
+    Rows of one sample follow each other, and come in the same order each time.
+    """
+
+    sample: IntArray
+    t: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+
+
+class Formulation(Protocol):
+    """A kind of kernel machine with its parameters settled; immutable."""
+
+    name: ClassVar[str]
+    #: Type of the targets: int64 for codes of classes, float64 for numbers.
+    target_type: ClassVar[Any]
+    #: Whether a new target moves the same rows (numbers), or needs others (classes).
+    targets_move: ClassVar[bool]
+    #: Whether d is 0, so that adding a constant to the kernel changes nothing.
+    shift_free: ClassVar[bool]
+
+    def machines(self, target: npt.NDArray[Any]) -> list[Key]:
+        """The machines that samples with these targets need, in a fixed order."""
+
+    def concerns(self, machine: Key, targets: set[Any]) -> bool:
+        """Whether samples with these targets have rows in a machine."""
+
+    def rows(
+        self, machine: Key, target: npt.NDArray[Any], weight: FloatArray, own: FloatArray
+    ) -> Rows:
+        """Rows of samples with these targets, weights and own kernel values k(x, x)."""
+
+    def total(self, machine: Key, target: npt.NDArray[Any], weight: FloatArray) -> float:
+        """The sum d that the weights of a machine on all these samples have."""
+
+    def settle(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
+        """The formulation for exactly these samples, whatever it takes from all of them."""
+
+    def reshapes(self, before: Self) -> bool:
+        """Whether samples that stay have other rows (t, lo, hi) than before."""
+
+    def require_sound(self, target: npt.NDArray[Any]) -> None:
+        """Raise ValueError if parameters or targets read from a file make no sense."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parameters as plain JSON values."""
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """Rebuild from what `to_dict` gave."""
+
+
+class OneMachine:
+    """What formulations with a single machine over all samples share."""
+
+    target_type: ClassVar[Any] = np.float64
+    targets_move: ClassVar[bool] = True
+
+    def machines(self, target: npt.NDArray[Any]) -> list[Key]:
+        """One, as soon as there is a sample."""
+        return [ONLY] if len(target) else []
+
+    def concerns(self, machine: Key, targets: set[Any]) -> bool:
+        """Every sample has rows in it."""
+        return bool(targets)
+
+    def settle(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
+        """Nothing is taken from the samples."""
+        return self
+
+    def reshapes(self, before: Self) -> bool:
+        """Every parameter is in every row."""
+        return self != before
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parameters as plain JSON values."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """Rebuild from what `to_dict` gave."""
+        return cls(**{name: float(value) for name, value in fields.items()})
+
+
+def require_range(
+    name: str, value: float, least: float, most: float = np.inf, closed: bool = False
+) -> None:
+    """Raise ValueError unless least < value <= most (`closed`: least <= value), and finite."""
+    enough = value >= least if closed else value > least
+    if not (enough and value <= most and np.isfinite(value)):
+        raise ValueError(f"{name}={value!r} is out of range")
