@@ -148,7 +148,7 @@ class KernelLeastSquares(BaseEstimator):
                 targets = targets.astype(np.result_type(targets, new))
                 targets[places] = new
             if sample_weight is not None:
-                weight[places] = check_weights(sample_weight, np.empty((len(places), 1)))
+                weight[places] = check_weights(sample_weight, len(places))
             X_new = None
             if X is not None:
                 X_new = as_csr(self._check_rows(X))
@@ -205,7 +205,7 @@ class KernelLeastSquares(BaseEstimator):
             new = self._check_targets(new)
             if len(stays):
                 self._require_compatible(new)
-            weights = check_weights(sample_weight, X_new)
+            weights = check_weights(sample_weight, X_new.shape[0])
             names = ledger.validate_new(ids, X, len(new), leaving=removed)
             ledger.delete(removed)
             ledger.append(names)
@@ -330,7 +330,7 @@ class KernelLeastSquares(BaseEstimator):
         self._validate_params()
         rows, targets = self._check_rows(X, y, reset=True)
         targets = self._check_targets(targets)
-        weights = check_weights(sample_weight, rows)
+        weights = check_weights(sample_weight, rows.shape[0])
         require_force(weights)
         kernel = make_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=rows,

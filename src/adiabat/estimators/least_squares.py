@@ -311,7 +311,7 @@ class LeastSquaresMachine(BaseEstimator):
             return Rows(np.empty((0, self.n_features_in_)), np.empty(0), None)
         X, y = self._check_rows(X, y, reset=reset)
         y = self._check_targets(y)
-        weights = None if sample_weight is None else check_weights(sample_weight, X)
+        weights = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
         return Rows(X, y, weights)
 
     def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
