@@ -35,11 +35,13 @@ class Signer:
     @property
     def public_key(self) -> bytes:
         """The public key, 32 bytes."""
-        return self._key.public_key().public_bytes_raw()
+        raw: bytes = self._key.public_key().public_bytes_raw()
+        return raw
 
     def sign(self, digest: str) -> bytes:
         """Signature of an entry's hash."""
-        return self._key.sign(bytes.fromhex(digest))
+        signature: bytes = self._key.sign(bytes.fromhex(digest))
+        return signature
 
 
 def signature_holds(public_key: bytes, signature: bytes, digest: str) -> bool:

@@ -219,4 +219,5 @@ def _read_public_key(path: str | os.PathLike[str]) -> bytes:
         key = load_pem_public_key(file.read())
     if not isinstance(key, Ed25519PublicKey):
         raise ValueError(f"public key {os.fspath(path)!r} is not an Ed25519 key")
-    return key.public_bytes_raw()
+    raw: bytes = key.public_bytes_raw()
+    return raw
