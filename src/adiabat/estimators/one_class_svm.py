@@ -51,7 +51,7 @@ class OneClassSVM(NoveltyDetector):
     Examples
     --------
     >>> from adiabat import OneClassSVM
-    >>> model = OneClassSVM(nu=0.3, gamma=0.5).fit([[0.0], [0.1], [0.2], [5.0]])
+    >>> model = OneClassSVM(nu=0.6, gamma=0.5).fit([[0.0], [0.1], [0.2], [5.0]])
     >>> model.predict([[0.1], [5.0]])
     array([ 1, -1])
     >>> model.forget([0, 1, 2]).predict([[0.1], [5.0]])
