@@ -9,6 +9,7 @@ import typer
 
 from adiabat.cli.options import Json, Model, SigningKey
 from adiabat.cli.output import show, working
+from adiabat.cli.parameters import as_parameter
 from adiabat.store import create_store
 from adiabat.store.tasks import TASKS
 
@@ -44,7 +45,7 @@ def init(
 ) -> None:
     """Make a new model in the folder MODEL."""
     given: dict[str, Any] = {
-        "kernel": kernel, "C": c, "gamma": _number(gamma), "degree": degree, "coef0": coef0,
+        "kernel": kernel, "C": c, "gamma": as_parameter(gamma), "degree": degree, "coef0": coef0,
         "rho": rho, "n_components": components, "seed": seed,
         "class_weight": class_weight, "tol": tol,
     }  # fmt: skip
@@ -68,13 +69,6 @@ def init(
         as_json,
         [f"Made {model}: {task}. Teach it with: adiabat learn {model} FILE"],
     )
-
-
-def _number(text: str | None) -> Any:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
 
 
 def _categories(given: list[str]) -> dict[str, list[str] | None]:

@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from adiabat.errors import (
     AdiabatError,
@@ -25,6 +26,7 @@ from adiabat.errors import (
     StoreError,
     StoreLockedError,
 )
+from adiabat.store.lock import WAITING
 
 #: Exit codes, as documented in docs/command_line.md.
 OK: Final = 0
@@ -63,17 +65,26 @@ def show(result: dict[str, Any], as_json: bool, lines: list[str]) -> None:
         out.print(line, markup=False)
 
 
+_progress: Progress | None = None
+
+
 def announce(sentence: str) -> None:
-    """Say something that is not part of the result."""
-    err.print(sentence, style="dim", markup=False)
+    """Say what is being done, on a terminal; what is being waited for, always."""
+    if _progress is not None:
+        _progress.update(_progress.task_ids[0], description=sentence)
+    elif sentence.startswith(WAITING):
+        err.print(sentence, style="dim", markup=False)
 
 
 @contextmanager
 def working(what: str, as_json: bool = False) -> Iterator[None]:
     """Show that work is under way, on a terminal; turn errors into a sentence and an exit code."""
+    global _progress
     try:
         if err.is_terminal:
-            with err.status(what):
+            columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+            with Progress(*columns, console=err, transient=True) as _progress:
+                _progress.add_task(what, total=None)
                 yield
         else:
             yield
@@ -83,6 +94,8 @@ def working(what: str, as_json: bool = False) -> Iterator[None]:
     except tuple(kind for kind, _ in _CODES) as error:
         code = next(code for kind, code in _CODES if isinstance(error, kind))
         _fail(str(error), code, as_json)
+    finally:
+        _progress = None
 
 
 def _fail(message: str, code: int, as_json: bool) -> NoReturn:

@@ -73,7 +73,10 @@ def create_store(
 
     settings = Settings(
         task=task,
-        parameters=parameters,
+        parameters={
+            name: value.item() if hasattr(value, "item") else value  # NumPy's numbers as Python's
+            for name, value in parameters.items()
+        },
         id_column=id,
         label_column=label,
         weight_column=weight,
@@ -106,7 +109,7 @@ def open_store(
     signing_key : path-like, optional
         Ed25519 key in PEM, for a store that signs its log.
     announce : callable, optional
-        Told in a sentence when there is something to wait for.
+        Told in a few words what is being done, or who is being waited for.
 
     Returns
     -------

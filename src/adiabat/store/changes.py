@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from adiabat.store.records import Record
 from adiabat.store.session import Change
 from adiabat.store.suppression import add_marks
 from adiabat.store.tables import Table
-from adiabat.store.tasks import TASKS, Rows
+from adiabat.store.tasks import TASKS, Rows, is_fitted, plain
 
 
 def add_batch(change: Change, batch: Batch) -> None:
@@ -42,9 +43,9 @@ def add_batch(change: Change, batch: Batch) -> None:
         )
     ]
     records.insert(change.connection, new)
-    change.dataset.add(record.leaf() for record in new)
+    change.dataset.add(record.leaf for record in new)
     change.next_number += count
-    change.marks = [record.commitment() for record in new]
+    change.marks = [record.commitment for record in new]
     change.body["details"]["added"] = count
 
 
@@ -57,8 +58,8 @@ def erase_records(change: Change, found: Sequence[Record], suppress: bool) -> No
     numbers = np.array([record.number for record in found], dtype=np.int64)
     TASKS[change.settings.task].forget(change.model, numbers, rows)
     records.delete(change.connection, numbers.tolist())
-    change.dataset.remove(record.leaf() for record in found)
-    change.marks = [record.commitment() for record in found]
+    change.dataset.remove(record.leaf for record in found)
+    change.marks = [record.commitment for record in found]
     if suppress:
         add_marks(change, [record.id for record in found])
     change.purges = True
@@ -76,10 +77,31 @@ def correct_records(change: Change, found: Sequence[Record], table: Table) -> No
     TASKS[change.settings.task].revise(change.model, numbers, old, new)
     corrected = _corrected(found, new)
     records.replace(change.connection, corrected)
-    change.dataset.remove(record.leaf() for record in found)
-    change.dataset.add(record.leaf() for record in corrected)
-    change.marks = [record.commitment() for record in found]
+    change.dataset.remove(record.leaf for record in found)
+    change.dataset.add(record.leaf for record in corrected)
+    change.marks = [record.commitment for record in found]
     change.body["details"] = {"revised": len(found), "columns": columns}
+
+
+def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
+    """Move the model to the optimum of other parameters."""
+    if not parameters:
+        change.idle = True
+        return
+    task = TASKS[change.settings.task]
+    given = {**change.settings.parameters, **parameters}
+    task.create(given)
+    if is_fitted(change.model):
+        if not hasattr(change.model, "retune"):
+            raise ValueError(
+                f"a model of task {change.settings.task!r} cannot be retuned; make a new one with "
+                "these parameters and learn the rows again"
+            )
+        change.model.retune(**parameters)
+    else:
+        change.model = task.create(given)
+    change.settings = replace(change.settings, parameters=given)
+    change.body["details"] = {"parameters": plain(parameters)}
 
 
 def _corrected(found: Sequence[Record], new: Rows) -> list[Record]:

@@ -20,6 +20,8 @@ from typing import Final
 from adiabat.errors import StoreError, StoreLockedError
 
 LOCK: Final = "lock"
+#: How the sentence begins that says who is being waited for.
+WAITING: Final = "waiting for"
 _PAUSE_SECONDS: Final = 0.02
 _HELD_BYTE: Final = 1 << 30  # Windows locks bytes, not files: one far behind the text
 
@@ -48,7 +50,7 @@ def writing(
                     f"Try again when it is done, or wait longer than {wait:g} seconds"
                 )
             if announce is not None and not told:
-                announce(f"waiting for {_holder(descriptor)}")
+                announce(f"{WAITING} {_holder(descriptor)}")
                 told = True
             time.sleep(_PAUSE_SECONDS)
         _say(descriptor, operation)

@@ -7,6 +7,7 @@ import json
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ IntArray = npt.NDArray[np.int64]
 
 # SQLite takes at most 32,766 variables in a statement.
 _AT_ONCE: Final = 10_000
+_COLUMNS: Final = tuple(records.c.keys())
 _FLOAT: Final = np.dtype("<f8")
 _INDEX: Final = np.dtype("<i4")
 
@@ -49,10 +51,12 @@ class Record:
         )  # fmt: skip
         return head + name + label + self.features
 
+    @cached_property
     def leaf(self) -> bytes:
         """What the digest of the data keeps of it."""
         return leaf(self.key, self.content())
 
+    @property
     def commitment(self) -> bytes:
         """What the log keeps of its id."""
         return commitment(self.key, self.id)
@@ -111,7 +115,10 @@ def _decode_sparse(rows: Sequence[bytes], n_features: int) -> Any:
 
 def encode_labels(labels: Sequence[Any] | None, count: int) -> list[str]:
     """Labels as JSON, ``null`` where there are none."""
-    return ["null"] * count if labels is None else [canonical(value) for value in labels]
+    if labels is None:
+        return ["null"] * count
+    texts = {value: canonical(value) for value in set(labels)}
+    return [texts[value] for value in labels]
 
 
 def as_rows(found: Sequence[Record], n_features: int) -> Rows:
@@ -124,7 +131,7 @@ def as_rows(found: Sequence[Record], n_features: int) -> Rows:
 
 def insert(connection: sa.Connection, new: Iterable[Record]) -> None:
     """Add records."""
-    values = [{**vars(record), "leaf": record.leaf()} for record in new]
+    values = [{name: getattr(record, name) for name in _COLUMNS} for record in new]
     if values:
         connection.execute(sa.insert(records), values)
 
@@ -134,7 +141,7 @@ def replace(connection: sa.Connection, new: Iterable[Record]) -> None:
     values = [
         {
             "n": record.number,
-            "leaf": record.leaf(),
+            "leaf": record.leaf,
             "features": record.features,
             "label": record.label,
             "weight": record.weight,
@@ -168,6 +175,17 @@ def read_all(connection: sa.Connection) -> Iterator[Record]:
         yield _record(row)
 
 
+def known(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
+    """Those of the ids that are there."""
+    found: set[str] = set()
+    for start in range(0, len(ids), _AT_ONCE):
+        part = ids[start : start + _AT_ONCE]
+        found |= set(
+            connection.execute(sa.select(records.c.id).where(records.c.id.in_(part))).scalars()
+        )
+    return found
+
+
 def find(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Record]:
     """The records of those of the ids that are there."""
     found: dict[str, Record] = {}
@@ -189,7 +207,7 @@ def _record(row: Any) -> Record:
         and isinstance(record.label, str)
         and isinstance(record.weight, float)
         and isinstance(record.entry, int)
-        and record.leaf() == digest
+        and record.leaf == digest
     )
     if not sound:
         raise StoreDamagedError("a training row of the store is damaged; restore it from a copy")

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlalchemy import (
     Column,
+    Dialect,
     Float,
     Integer,
     LargeBinary,
@@ -20,6 +21,14 @@ from sqlalchemy import (
 )
 
 SCHEMA_VERSION: Final = 1
+
+
+class Blob(LargeBinary):
+    """Bytes handed to the driver as they are; SQLAlchemy's own type wraps each value first."""
+
+    def bind_processor(self, dialect: Dialect) -> None:  # noqa: D102
+        return None
+
 
 metadata = MetaData()
 
@@ -38,9 +47,9 @@ records = Table(
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("id", Text, nullable=False, unique=True),
-    Column("key", LargeBinary, nullable=False),
-    Column("leaf", LargeBinary, nullable=False),
-    Column("features", LargeBinary, nullable=False),
+    Column("key", Blob, nullable=False),
+    Column("leaf", Blob, nullable=False),
+    Column("features", Blob, nullable=False),
     Column("label", Text, nullable=False),
     Column("weight", Float, nullable=False),
     Column("entry", Integer, nullable=False),
@@ -52,9 +61,9 @@ state = Table(
     metadata,
     Column("one", Integer, primary_key=True, autoincrement=False),
     Column("entry", Integer, nullable=False),
-    Column("model", LargeBinary, nullable=False),
-    Column("dataset", LargeBinary, nullable=False),
-    Column("suppressed", LargeBinary, nullable=False),
+    Column("model", Blob, nullable=False),
+    Column("dataset", Blob, nullable=False),
+    Column("suppressed", Blob, nullable=False),
     Column("next_number", Integer, nullable=False),
     Column("purge", Integer, nullable=False),
 )
@@ -73,14 +82,14 @@ commitments = Table(
     "commitments",
     metadata,
     Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("body", LargeBinary, nullable=False),
+    Column("body", Blob, nullable=False),
 )
 
 #: Marks of erased ids, so that a later file does not bring them back.
 suppressed = Table(
     "suppressed",
     metadata,
-    Column("mark", LargeBinary, primary_key=True),
+    Column("mark", Blob, primary_key=True),
 )
 
 #: Ed25519 signatures of log entries' hashes.
@@ -88,6 +97,6 @@ signatures = Table(
     "signatures",
     metadata,
     Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("public_key", LargeBinary, nullable=False),
-    Column("signature", LargeBinary, nullable=False),
+    Column("public_key", Blob, nullable=False),
+    Column("signature", Blob, nullable=False),
 )

@@ -130,7 +130,7 @@ class Session:
         if TASKS[settings.task].keeps_rows:
             held = list(records.read_all(connection))
             digest = SetDigest()
-            digest.add(record.leaf() for record in held)
+            digest.add(record.leaf for record in held)
             if digest.hexdigest() != said["dataset"]["after"]:
                 raise StoreDamagedError(
                     f"{self.folder!r} has training rows other than its log vouches for; restore a "
@@ -145,6 +145,11 @@ class Session:
             )
         self._model, self._model_at = model, head.seq
         return model
+
+    def say(self, phase: str) -> None:
+        """Tell whoever wants to know what is being done."""
+        if self.announce is not None:
+            self.announce(phase)
 
     def drop_model(self) -> None:
         """Forget the estimator in memory; the next use reads it from the store."""
@@ -166,6 +171,7 @@ class Session:
                     yield change
                     if dry_run or change.idle:
                         raise Abandoned
+                    self.say(f"{operation}: writing")
                     entry = change.entry = self._write(change)
             except Abandoned:
                 self.drop_model()
@@ -203,6 +209,7 @@ class Session:
         head, settings = self._head(connection)
         model = self._load(connection, head, settings)
         state = self._state(connection)
+        self.say(f"{operation}: the model")
         body: dict[str, Any] = {"operation": operation, "reference": reference, "details": {}}
         return Change(
             connection=connection,
@@ -268,6 +275,7 @@ class Session:
 
     def _purge(self) -> None:
         """Write the database anew, so that nothing erased is left between its pages."""
+        self.say("overwriting what was erased")
         try:
             database.vacuum(self.engine)
             with database.transaction(self.engine, writes=True) as connection:

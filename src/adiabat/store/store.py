@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from adiabat.errors import IdError, StoreError
 from adiabat.store import connection as database
 from adiabat.store import log, records, schema
-from adiabat.store.changes import add_batch, correct_records, erase_records
+from adiabat.store.changes import add_batch, correct_records, erase_records, follow_parameters
 from adiabat.store.encoding import (
     Batch,
     as_id,
@@ -29,7 +29,7 @@ from adiabat.store.report import report_page
 from adiabat.store.session import Change, Session
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Signer
-from adiabat.store.suppression import find_marks, lift_marks, mark
+from adiabat.store.suppression import erased_among, lift_marks
 from adiabat.store.tables import Table, as_table, read_table
 from adiabat.store.tasks import Rows, certificate_fields, is_fitted, plain
 from adiabat.store.verification import Verification, verify
@@ -49,7 +49,7 @@ class Store:
     signing_key : path-like, optional
         Ed25519 key in PEM, for a store that signs its log.
     announce : callable, optional
-        Told in a sentence when there is something to wait for.
+        Told in a few words what is being done, or who is being waited for.
     """
 
     def __init__(
@@ -273,6 +273,25 @@ class Store:
             watch.end(change, revised=len(found))
         return watch.outcome(change)
 
+    def retune(
+        self, *, reference: str | None = None, dry_run: bool = False, **parameters: Any
+    ) -> Outcome:
+        """Change parameters of the estimator; the model follows the optimum there.
+
+        Parameters
+        ----------
+        reference, dry_run
+            As in `learn`.
+        **parameters
+            New values, such as ``C=100.0``.
+        """
+        watch = Watch("retune", dry_run)
+        with self._session.changing("retune", reference, dry_run) as change:
+            watch.begin(change)
+            follow_parameters(change, parameters)
+            watch.end(change)
+        return watch.outcome(change)
+
     # -- out -------------------------------------------------------------------------------------
 
     def export(
@@ -352,21 +371,20 @@ def _find(change: Change, names: Sequence[str], missing: str) -> list[records.Re
 
 
 def _require_new(change: Change, names: Sequence[str], allow_erased: bool) -> None:
-    held = records.find(change.connection, names)
+    held = records.known(change.connection, names)
     if held:
         raise IdError(
             f"ids {_listing([name for name in names if name in held])} are in the store already; "
             "use revise to correct them"
         )
-    marks = {mark(change.settings, name): name for name in names}
-    erased = [marks[found] for found in find_marks(change, list(marks))]
+    erased = erased_among(change, names)
     if erased and not allow_erased:
         raise IdError(
             f"ids {_listing(erased)} were erased from this store and are refused; leave them out "
             "of the file, or allow erased ids to come back"
         )
     if erased:
-        lift_marks(change, [mark(change.settings, name) for name in erased])
+        lift_marks(change, erased)
         change.body["details"]["returned"] = len(erased)
 
 

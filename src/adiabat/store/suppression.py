@@ -34,6 +34,14 @@ def find_marks(change: Change, marks: Sequence[bytes]) -> list[bytes]:
     return found
 
 
+def erased_among(change: Change, names: Sequence[str]) -> list[str]:
+    """Those of the ids that are on the list."""
+    if change.connection.execute(sa.select(suppressed.c.mark).limit(1)).first() is None:
+        return []
+    marks = {mark(change.settings, name): name for name in names}
+    return [marks[found] for found in find_marks(change, list(marks))]
+
+
 def add_marks(change: Change, names: Sequence[str]) -> None:
     """Put ids on the list."""
     new = {mark(change.settings, name) for name in names}
@@ -43,8 +51,9 @@ def add_marks(change: Change, names: Sequence[str]) -> None:
         change.suppressed.add(new)
 
 
-def lift_marks(change: Change, marks: Sequence[bytes]) -> None:
-    """Take marks off the list."""
+def lift_marks(change: Change, names: Sequence[str]) -> None:
+    """Take ids off the list."""
+    marks = [mark(change.settings, name) for name in names]
     change.connection.execute(
         sa.delete(suppressed).where(suppressed.c.mark == sa.bindparam("m")),
         [{"m": item} for item in marks],

@@ -123,7 +123,7 @@ def _rows(connection: sa.Connection, head: log.Entry, result: Verification) -> N
     digest = SetDigest()
     last = -1
     for record in records.read_all(connection):
-        digest.add([record.leaf()])
+        digest.add([record.leaf])
         result.rows += 1
         last = record.number
     state = connection.execute(sa.select(schema.state)).mappings().one()
