@@ -76,3 +76,44 @@ def test_a_kernel_without_a_map_is_refused(tmp_path, task):
     for wrong in ({"kernel": "chi2"}, {"kernel": "rbf", "gamma": "scale"}, {"C": 1.0}):
         with pytest.raises(ValueError, match=r"kernel|gamma|C=1\.0 is no parameter"):
             make(tmp_path / "a", task, wrong)
+
+
+LEAVING_OUT = [name for name, task in TASKS.items() if hasattr(task.estimator, "leave_one_out")]
+
+
+@pytest.mark.parametrize("task", LEAVING_OUT)
+def test_leave_one_out_equals_a_dry_run_of_forgetting(tmp_path, task):
+    if TASKS[task].target is None:
+        pytest.skip("no labels to contradict")
+    rows = frame(task, 40)
+    if TASKS[task].target == "class":
+        rows.loc[5, "y"] = 1 - rows.y[5]
+    store = make(tmp_path / "a", task, PARAMETERS[task][0])
+    store.learn(rows)
+    found = store.leave_one_out()
+    for i in (5, 17):
+        left = make(
+            tmp_path / str(i), task, {**PARAMETERS[task][0], **TASKS[task].held(store.model)}
+        )
+        left.learn(rows.drop(index=i))
+        alone = left.predict(rows[i : i + 1])
+        assert alone["prediction"][0] == pytest.approx(found.predictions[i], abs=1e-7)
+        if "decision" in alone:
+            sign = 1 if rows.y[i] else -1
+            assert sign * alone["decision"][0] == pytest.approx(found.margin[i], abs=1e-7)
+    suspects = found.suspects(5)
+    if TASKS[task].target == "class":
+        assert "r005" in [item["id"] for item in suspects]
+        assert all(item["margin"] < 0 for item in suspects)
+    store.report(tmp_path / "report.html")
+    assert suspects[0]["id"] in (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "task", [name for name, task in TASKS.items() if hasattr(task.estimator, "cross_validate")]
+)
+def test_cross_validation_scores_every_fold(tmp_path, task):
+    store = make(tmp_path / "a", task, PARAMETERS[task][0])
+    store.learn(frame(task, 60))
+    found = store.cross_validate(folds=4)
+    assert len(found["scores"]) == 4 and 0.5 < found["mean"] <= 1.0

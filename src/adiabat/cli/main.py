@@ -13,12 +13,14 @@ except ImportError:
 
 import adiabat
 from adiabat.cli import (
+    cv,
     export,
     forget,
     info,
     init,
     learn,
     log,
+    loo,
     predict,
     receipt,
     report,
@@ -40,6 +42,8 @@ for _command in (
     forget.forget,
     revise.revise,
     predict.predict,
+    loo.loo,
+    cv.cv,
     verify.verify,
     log.log,
     receipt.receipt,

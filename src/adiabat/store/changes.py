@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from adiabat.store.records import Record
 from adiabat.store.session import Change
 from adiabat.store.suppression import add_marks
 from adiabat.store.tables import Table
-from adiabat.store.tasks import TASKS, Rows, is_fitted, plain
+from adiabat.store.tasks import TASKS, Rows
 
 
 def add_batch(change: Change, batch: Batch) -> None:
@@ -81,27 +80,6 @@ def correct_records(change: Change, found: Sequence[Record], table: Table) -> No
     change.dataset.add(record.leaf for record in corrected)
     change.marks = [record.commitment for record in found]
     change.body["details"] = {"revised": len(found), "columns": columns}
-
-
-def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
-    """Move the model to the optimum of other parameters."""
-    if not parameters:
-        change.idle = True
-        return
-    task = TASKS[change.settings.task]
-    given = {**change.settings.parameters, **parameters}
-    task.create(given)
-    if is_fitted(change.model):
-        if not hasattr(change.model, "retune"):
-            raise ValueError(
-                f"a model of task {change.settings.task!r} cannot be retuned; make a new one with "
-                "these parameters and learn the rows again"
-            )
-        change.model.retune(**parameters)
-    else:
-        change.model = task.create(given)
-    change.settings = replace(change.settings, parameters=given)
-    change.body["details"] = {"parameters": plain(parameters)}
 
 
 def _corrected(found: Sequence[Record], new: Rows) -> list[Record]:

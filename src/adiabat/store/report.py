@@ -6,13 +6,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from adiabat.store import log
+from adiabat.store.analysis import LeftOut
 from adiabat.store.charts import steps
 from adiabat.store.pages import Markup, definition_list, figure, page, paragraph, section, table
 from adiabat.store.settings import Settings
 from adiabat.store.tasks import TASKS
+
+_SUSPECTS: Final = 20
 
 
 def report_page(
@@ -20,7 +23,7 @@ def report_page(
     settings: Settings,
     entries: Sequence[log.Entry],
     certificate: dict[str, Any],
-    extra: Sequence[Markup] = (),
+    left_out: LeftOut | None = None,
 ) -> str:
     """The page of a fitted model.
 
@@ -33,8 +36,8 @@ def report_page(
         The whole log.
     certificate : dict
         Recomputed from the rows just now.
-    extra : sequence of Markup
-        Sections on what was computed for the report.
+    left_out : LeftOut, optional
+        Exact leave-one-out, where the task has labels.
     """
     title = os.path.basename(os.path.abspath(name))
     return page(
@@ -44,7 +47,7 @@ def report_page(
             paragraph(certificate_text(certificate), "good" if certificate["ok"] else "bad"),
             definition_list(_facts(settings, entries)),
             _history(entries),
-            *extra,
+            *(() if left_out is None else (_doubts(left_out),)),
             section("Log", table(_LOG_HEAD, [_log_row(entry) for entry in reversed(entries)])),
             paragraph(f"Written {_time(datetime.now(UTC).isoformat())} UTC.", "soft"),
         ],
@@ -117,6 +120,31 @@ def _history(entries: Sequence[log.Entry]) -> Markup:
             )
         )
     return section("Over time", *parts)
+
+
+def _doubts(left_out: LeftOut) -> Markup:
+    """What the rows say of each other."""
+    suspects = left_out.suspects(_SUSPECTS)
+    parts = [paragraph(left_out.sentence())]
+    if suspects:
+        parts.append(
+            paragraph(
+                "Rows most likely mislabelled: those that the model without them contradicts most."
+                if left_out.kind == "class"
+                else "Rows farthest from what the model without them predicts."
+            )
+        )
+        parts.append(
+            table(
+                ("id", "stored", "predicted without it", "margin"),
+                [
+                    [item["id"], _brief(item["label"]), _brief(item["prediction"]),
+                     "" if item["margin"] is None else f"{item['margin']:.3f}"]
+                    for item in suspects
+                ],
+            )
+        )  # fmt: skip
+    return section("Left out one by one", *parts)
 
 
 _LOG_HEAD = ("entry", "time", "operation", "rows", "residual", "reference", "hash")

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from adiabat.errors import IdError, StoreError
 from adiabat.store import connection as database
 from adiabat.store import log, records, schema
-from adiabat.store.changes import add_batch, correct_records, erase_records, follow_parameters
+from adiabat.store.analysis import LeftOut, can_leave_one_out, cross_validate, leave_one_out
+from adiabat.store.changes import add_batch, correct_records, erase_records
 from adiabat.store.encoding import (
     Batch,
     as_id,
@@ -169,6 +170,14 @@ class Store:
         """
         return verify(self._session, retrain=retrain, public_key=public_key)
 
+    def leave_one_out(self) -> LeftOut:
+        """What each row would get from the model without it: exact, and without a refit."""
+        return leave_one_out(self._session)
+
+    def cross_validate(self, *, folds: int = 5, scoring: str | None = None) -> dict[str, Any]:
+        """Exact cross-validation: each fold is unlearned from the model in turn."""
+        return cross_validate(self._session, folds, scoring)
+
     # -- change ----------------------------------------------------------------------------------
 
     def learn(
@@ -273,25 +282,6 @@ class Store:
             watch.end(change, revised=len(found))
         return watch.outcome(change)
 
-    def retune(
-        self, *, reference: str | None = None, dry_run: bool = False, **parameters: Any
-    ) -> Outcome:
-        """Change parameters of the estimator; the model follows the optimum there.
-
-        Parameters
-        ----------
-        reference, dry_run
-            As in `learn`.
-        **parameters
-            New values, such as ``C=100.0``.
-        """
-        watch = Watch("retune", dry_run)
-        with self._session.changing("retune", reference, dry_run) as change:
-            watch.begin(change)
-            follow_parameters(change, parameters)
-            watch.end(change)
-        return watch.outcome(change)
-
     # -- out -------------------------------------------------------------------------------------
 
     def export(
@@ -337,7 +327,11 @@ class Store:
         def write(beside: str, model: Any) -> None:
             certificate = certificate_fields(model.certificate())
             assert certificate is not None
-            text = report_page(self.path, self.settings, self.log(), certificate)
+            settings = self.settings
+            left_out = (
+                leave_one_out(self._session) if can_leave_one_out(settings.task, model) else None
+            )
+            text = report_page(self.path, settings, self.log(), certificate, left_out)
             with open(beside, "w", encoding="utf-8") as file:
                 file.write(text)
 
