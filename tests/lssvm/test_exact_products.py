@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from adiabat.lssvm.exact_products import BLOCK_ROWS, gram_terms
+from adiabat.lssvm.exact_products import BLOCK_ROWS, gram_terms, small_gram, small_numbers
 
 
 def truth(Z: np.ndarray, s: np.ndarray, i: int, j: int) -> Fraction:
@@ -38,9 +38,36 @@ def test_more_digits_than_float64(weighted, cuts, bound):
 
 def test_whole_numbers_take_one_exact_product():
     rng = np.random.default_rng(1)
-    Z = rng.integers(0, 256, (BLOCK_ROWS, 5)).astype(np.float64)
+    Z = rng.integers(0, 2**20, (BLOCK_ROWS, 5)).astype(np.float64)
     (term,) = gram_terms(Z, None)
-    assert np.array_equal(term, Z.astype(np.int64).T @ Z.astype(np.int64))
+    whole = Z.astype(np.int64)
+    assert np.array_equal(np.triu(term), np.triu(whole.T @ whole))
+
+
+def test_small_whole_numbers_are_exact_in_single_precision():
+    Z = np.full((BLOCK_ROWS, 3), 255.0) * [1.0, -1.0, 1.0]
+    Z[-1, 2] = 254.0  # a last bit that only an exact sum keeps
+    whole = small_numbers(Z)
+    exact = Z.astype(np.int64)
+    assert np.array_equal(np.triu(small_gram(whole.astype(np.float32))), np.triu(exact.T @ exact))
+
+
+@pytest.mark.parametrize("value", [0.5, 256.0, -256.0, 65536.0, 1e300, -1e-300])
+def test_other_numbers_are_not_small(value):
+    Z = np.zeros((3, 2))
+    Z[1, 1] = value
+    assert small_numbers(Z) is None
+    assert small_numbers(np.empty((0, 2))) is None
+
+
+def test_a_rest_in_a_few_columns():
+    rng = np.random.default_rng(2)
+    Z = np.column_stack([rng.integers(0, 9, (50, 3)).astype(float), rng.normal(size=50)])
+    terms = list(gram_terms(Z, None))
+    for i in range(4):
+        for j in range(i, 4):
+            found = sum((Fraction(term[i, j]) for term in terms), Fraction(0))
+            assert abs(found - truth(Z, np.ones(50), i, j)) < Fraction(1, 10**19)
 
 
 def test_columns_of_zeros_and_no_rows():

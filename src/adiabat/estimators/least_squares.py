@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
+from adiabat.engine.threads import blas_held
 from adiabat.errors import NotLearnedError, NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.least_squares_files import load_state, save_state
@@ -27,7 +28,7 @@ from adiabat.estimators.validation import check_weights, n_rows, require_force, 
 from adiabat.feature_maps import description, same_map, spelled_out
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify, require_possible
-from adiabat.lssvm.machine import Batch, LeastSquares, NotSettled
+from adiabat.lssvm.machine import Batch, LeastSquares, NotSettled, gather
 from adiabat.lssvm.moments import Moments
 
 FloatArray = npt.NDArray[np.float64]
@@ -354,7 +355,8 @@ class LeastSquaresMachine(BaseEstimator):
             for rows, sign in ((added, 1.0), (removed, -1.0))
             if len(rows)
         ]
-        model = self._solved(before, plan, batches, approximate)
+        with blas_held():
+            model = self._solved(before, plan, batches, approximate)
         self._model = self._adopt(model, plan)
         self._report(self._model, started, n_added, n_removed, n_revised)
 
@@ -375,9 +377,7 @@ class LeastSquaresMachine(BaseEstimator):
             if before is None or not len(before):
                 width = self._features(batches[0].X[:1]).shape[1]
                 moments = Moments(width, len(plan.columns))
-                for batch in batches:
-                    for phi, t, s in batch.blocks():
-                        moments.add(phi, t, s, batch.sign, rho)
+                gather(moments, batches, rho)
                 return LeastSquares.solved(
                     moments, rho, bool(self.fit_intercept), self.tol, plan.combine
                 )

@@ -98,7 +98,7 @@ class AuxiliaryMatrix:
             if not rows.any():
                 continue
             part = np.asfortranarray(U[:, rows])
-            PU = dsymm(1.0, P, part)
+            PU = _times(P, part)
             own = 1.0 / np.abs(d[rows])
             K = sign * (part.T @ PU)
             K.flat[:: len(own) + 1] += own
@@ -121,26 +121,31 @@ class AuxiliaryMatrix:
         return self._inverse
 
     def solve(self, r: FloatArray) -> FloatArray:
-        """The answer (w, b) to a right-hand side, or to columns of them."""
+        """The answers (w, b) to columns of right-hand sides."""
         if not self.intercept:
             return self._apply(r)
         J = len(self.mean)
-        w = self._apply(r[:J] - np.multiply.outer(self.mean, r[J]))
+        w = self._apply(r[:J] - np.outer(self.mean, r[J]))
         b = r[J] / self.total - self.mean @ w
-        return np.concatenate([w, np.atleast_1d(b) if r.ndim == 1 else b[None, :]])
+        return np.concatenate([w, b[None, :]])
 
     def _apply(self, r: FloatArray) -> FloatArray:
         if r.size == 0:
             return np.zeros_like(r)
         if self._inverse is None:
             answer: FloatArray = cho_solve((self._factor, False), r, check_finite=False)
-        elif r.ndim == 1:
-            answer = dsymv(1.0, self._inverse, r)
         else:
-            answer = np.ascontiguousarray(dsymm(1.0, self._inverse, np.asfortranarray(r)))
+            answer = _times(self._inverse, r)
         return answer
 
     @property
     def has_inverse(self) -> bool:
         """Whether the inverse is there already, and need not be made of the factor."""
         return self._inverse is not None
+
+
+def _times(P: FloatArray, columns: FloatArray) -> FloatArray:
+    """P @ columns, P symmetric and given by its upper triangle."""
+    if columns.shape[1] == 1:
+        return np.asarray(dsymv(1.0, P, columns[:, 0])[:, None])
+    return np.asarray(dsymm(1.0, P, np.asfortranarray(columns)))

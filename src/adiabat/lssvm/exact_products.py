@@ -5,23 +5,30 @@ Each column of Z is cut into its leading 21 bits and the rest, Z = H + L. Produc
 are integers below 2^42 in units of the columns, and 2^10 of them add up below 2^53: BLAS computes
 H'H without rounding in whatever order it pleases. What the rest contributes is 2^-21 times smaller,
 so that its rounding is, too; cut once more, 2^-42 times. Where the rest vanishes (pixels, counts,
-one-hot columns) one product is all there is, and it is exact. (The idea is that of Ozaki, Ogita,
-Oishi and Rump 2012.)
+one-hot columns) it costs nothing. (The idea is that of Ozaki, Ogita, Oishi and Rump 2012.)
+
+Whole numbers up to 255 are taken in single precision, which is twice as fast: 2^8 of their products
+add up below 2^24, without rounding again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import dsyrk, ssyrk
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Rows of a block: 2^10 products of 2 * 21 bits fit in the 53 bits of a float64.
 BLOCK_ROWS: Final = 1024
 _BITS: Final = 21
+_BYTE: Final = 255
+_BYTE_ROWS: Final = 256  # 256 * 255^2 < 2^24
+_SUM_LIMIT: Final = 0.999 * 2.0**24  # the sums that are compared with it are rounded
 _SPLITTER: Final = 134217729.0  # 2^27 + 1, Veltkamp's constant for float64
 
 
@@ -35,14 +42,17 @@ def gram_terms(Z: FloatArray, s: FloatArray | None, cuts: int = 1) -> Iterator[F
     pieces, rest = _pieces(Z, cuts)
     if s is None:
         for place, piece in enumerate(pieces):
-            yield piece.T @ piece
+            yield _square(piece)
             for other in pieces[:place]:
                 product = piece.T @ other
                 yield product
                 yield np.ascontiguousarray(product.T)
         if rest is not None:
-            # Z'Z without its exact pieces X is X'R + R'X + R'R = M + M' with M = R'(X + R/2)
-            M = rest.T @ (Z - 0.5 * rest)
+            # Z'Z without its exact pieces X is X'R + R'X + R'R = M + M' with M = R'(X + R/2);
+            # often only a few columns have a rest, such as targets beside whole features
+            columns = np.flatnonzero(rest.any(axis=0))
+            M = np.zeros((Z.shape[1], Z.shape[1]))
+            M[columns] = rest[:, columns].T @ (Z - 0.5 * rest)
             yield M + M.T
         return
     Q, lost = _scaled(Z, s)
@@ -58,6 +68,51 @@ def gram_terms(Z: FloatArray, s: FloatArray | None, cuts: int = 1) -> Iterator[F
     if lost is not None:
         inexact += Z.T @ lost
     yield inexact
+
+
+def small_numbers(values: FloatArray) -> npt.NDArray[np.int16] | None:
+    """The same values as small integers, if they are whole and at most 255 in size."""
+    if values.size == 0 or values[0].max() > _BYTE or values[0].min() < -_BYTE:
+        return None  # the first row tells most others at once
+    with np.errstate(invalid="ignore"):
+        whole = values.astype(np.int16)
+    if not (np.abs(whole).max() <= _BYTE and np.array_equal(whole, values)):
+        return None
+    return whole
+
+
+def small_gram(Z: npt.NDArray[np.float32]) -> FloatArray:
+    """Z'Z of whole numbers up to 255, exactly; only its upper triangle holds."""
+    total = np.zeros((Z.shape[1], Z.shape[1]))
+    for first, last in pairwise(_exact_spans(Z)):
+        # the transpose is in Fortran order, and so is the answer: no copy either way
+        part = ssyrk(1.0, Z[first:last].T, lower=1)
+        total += part.T
+    return total
+
+
+def _exact_spans(Z: npt.NDArray[np.float32]) -> list[int]:
+    """Edges of spans of rows whose products add up below 2^24, in any order.
+
+    No sum of products exceeds the largest sum of squares of a column (Cauchy and Schwarz).
+    """
+    starts = np.arange(0, len(Z), _BYTE_ROWS)
+    squares = np.add.reduceat(Z * Z, starts, axis=0)
+    edges = [0]
+    running = np.zeros(Z.shape[1])
+    for start, own in zip(starts.tolist(), squares, strict=True):
+        running = running + own
+        if start and running.max() > _SUM_LIMIT:
+            edges.append(start)
+            running = own
+    return [*edges, len(Z)]
+
+
+def _square(Z: FloatArray) -> FloatArray:
+    """Z'Z; only its upper triangle holds."""
+    if Z.size == 0:
+        return np.zeros((Z.shape[1], Z.shape[1]))
+    return np.asarray(dsyrk(1.0, Z.T, lower=1).T)
 
 
 def _pieces(Z: FloatArray, cuts: int) -> tuple[list[FloatArray], FloatArray | None]:

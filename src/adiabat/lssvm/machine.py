@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.twofold import residual
+from adiabat.engine.threads import in_slices
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.moments import Moments
@@ -136,9 +137,7 @@ class LeastSquares:
         moments = self.moments.copy()
         n_rows = sum(len(batch) for batch in batches)
         if not self.worth_updating(n_rows):
-            for batch in batches:
-                for phi, t, s in batch.blocks():
-                    moments.add(phi, t, s, batch.sign, self.rho)
+            gather(moments, batches, self.rho)
             check(self.moments, moments)
             return self.on(moments)
         phi = np.concatenate([batch.features(batch.X) for batch in batches])
@@ -267,6 +266,25 @@ class LeastSquares:
     def decide(self, phi: FloatArray) -> FloatArray:
         """Outputs at some rows of features."""
         return np.asarray(phi @ self.coefficients + self.biases)
+
+
+def gather(moments: Moments, batches: list[Batch], rho: float) -> None:
+    """Add rows to the moments, a block at a time and blocks on several threads."""
+    for batch in batches:
+        n_blocks = -(-len(batch) // BLOCK_ROWS)
+        shares: dict[int, Moments] = {}
+
+        def add(part: slice, batch: Batch = batch, shares: dict[int, Moments] = shares) -> None:
+            own = Moments(moments.width, moments.n_targets)
+            for block in range(part.start, part.stop):
+                rows = slice(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS)
+                s = None if batch.weights is None else batch.weights[rows]
+                own.add(batch.features(batch.X[rows]), batch.targets[rows], s, 1.0, rho)
+            shares[part.start] = own
+
+        in_slices(add, n_blocks, len(batch) * moments.width)
+        for start in sorted(shares):  # in the order of the rows, whichever thread was first
+            moments.join(shares[start], batch.sign)
 
 
 def right_sides(

@@ -12,13 +12,13 @@ of which only the upper triangles are used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.twofold import add_matrix, add_outer, add_twofold
-from adiabat.lssvm.exact_products import BLOCK_ROWS, gram_terms
+from adiabat.lssvm.exact_products import BLOCK_ROWS, gram_terms, small_gram, small_numbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -74,23 +74,36 @@ class Moments:
         """
         for start in range(0, len(phi), BLOCK_ROWS):
             part = slice(start, start + BLOCK_ROWS)
-            Z = np.empty((len(phi[part]), len(self.hi)))
-            Z[:, : self.width] = phi[part]
-            Z[:, self.width] = 1.0
-            Z[:, self.width + 1 :] = t[part]
-            weights = None if s is None else s[part]
-            if len(Z) <= _ONE_BY_ONE:
-                for row, z in enumerate(Z):
-                    weight = 1.0 if weights is None else float(weights[row])
-                    add_outer(self.hi, self.lo, z, sign * weight)
-            else:
-                size = float(np.einsum("ij,ij->", Z, Z)) * (1.0 if s is None else float(s.max()))
-                cuts = 2 if size > _ONE_CUT_SUFFICES * rho else 1
-                for term in gram_terms(Z, weights, cuts):
-                    add_matrix(self.hi, self.lo, term, sign)
+            self._add_block(phi[part], t[part], None if s is None else s[part], sign, rho)
         heavy = len(phi) if s is None else int(np.count_nonzero(s))
         self.n += int(sign) * len(phi)
         self.n_heavy += int(sign) * heavy
+
+    def _add_block(
+        self, phi: FloatArray, t: FloatArray, s: FloatArray | None, sign: float, rho: float
+    ) -> None:
+        if len(phi) <= _ONE_BY_ONE:
+            for row, z in enumerate(self._rows(phi, t, np.float64)):
+                add_outer(self.hi, self.lo, z, sign * (1.0 if s is None else float(s[row])))
+            return
+        if s is None and (whole := small_numbers(phi)) is not None:
+            if (targets := small_numbers(t)) is not None:
+                Z = self._rows(whole, targets, np.float32)
+                add_matrix(self.hi, self.lo, small_gram(Z), sign)
+                return
+        Z = self._rows(phi, t, np.float64)
+        size = float(np.einsum("ij,ij->", Z, Z)) * (1.0 if s is None else float(s.max()))
+        cuts = 2 if size > _ONE_CUT_SUFFICES * rho else 1
+        for term in gram_terms(Z, s, cuts):
+            add_matrix(self.hi, self.lo, term, sign)
+
+    def _rows(self, phi: Any, t: Any, dtype: Any) -> Any:
+        """The rows z = (phi, 1, t)."""
+        Z = np.empty((len(phi), len(self.hi)), dtype)
+        Z[:, : self.width] = phi
+        Z[:, self.width] = 1.0
+        Z[:, self.width + 1 :] = t
+        return Z
 
     def join(self, other: Moments, sign: float) -> None:
         """Add (sign = 1) or take off (sign = -1) the moments of other rows."""
