@@ -90,7 +90,7 @@ def test_centred_survives_a_mean_that_dwarfs_the_spread():
         add_outer(hi, lo, row, 1.0)
     found = centred(hi, lo, 5)
     for i in range(5):
-        for j in range(5):
+        for j in range(i, 5):
             truth = exact(hi, lo, i, j) - exact(hi, lo, i, 5) * exact(hi, lo, j, 5) / 50
             assert abs(Fraction(found[i, j]) - truth) <= Fraction(1, 10**13)
 

@@ -206,5 +206,4 @@ def centred(double[:, ::1] hi, double[:, ::1] lo, Py_ssize_t m):
                 e = product_error(p, upper_half(q), q - upper_half(q), h[1, j], h[2, j])
                 accumulate(&s, &s_rest, p, e + q_rest * h[0, j] + q * h[3, j])
                 out[i, j] = s + s_rest
-                out[j, i] = out[i, j]
     return answer

@@ -50,7 +50,7 @@ class AuxiliaryMatrix:
         self.mean = mean
         self.total = total
         self.intercept = intercept
-        self._factor = factor  # upper, S = factor' factor
+        self._factor = factor  # lower, in Fortran order: S = factor factor'
         self._inverse = inverse  # upper triangle in Fortran order
 
     @classmethod
@@ -70,7 +70,7 @@ class AuxiliaryMatrix:
         S.flat[:: J + 1] += rho
         try:
             # its transpose is in Fortran order, as LAPACK wants it: nothing is copied
-            factor = cholesky(S.T, lower=True, overwrite_a=True, check_finite=False).T
+            factor = cholesky(S.T, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError as error:
             raise IndefiniteMatrix(str(error)) from error
         return cls(mean, total, intercept, factor, None)
@@ -117,7 +117,8 @@ class AuxiliaryMatrix:
         """P, of which only the upper triangle holds."""
         if self._inverse is None:
             assert self._factor is not None
-            self._inverse, _ = dpotri(np.asfortranarray(self._factor))
+            inverse, _ = dpotri(self._factor, lower=1)
+            self._inverse = np.asfortranarray(inverse.T)
         return self._inverse
 
     def solve(self, r: FloatArray) -> FloatArray:
@@ -133,7 +134,7 @@ class AuxiliaryMatrix:
         if r.size == 0:
             return np.zeros_like(r)
         if self._inverse is None:
-            answer: FloatArray = cho_solve((self._factor, False), r, check_finite=False)
+            answer: FloatArray = cho_solve((self._factor, True), r, check_finite=False)
         else:
             answer = _times(self._inverse, r)
         return answer

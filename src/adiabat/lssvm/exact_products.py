@@ -14,7 +14,6 @@ add up below 2^24, without rounding again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -28,7 +27,7 @@ BLOCK_ROWS: Final = 1024
 _BITS: Final = 21
 _BYTE: Final = 255
 _BYTE_ROWS: Final = 256  # 256 * 255^2 < 2^24
-_SUM_LIMIT: Final = 0.999 * 2.0**24  # the sums that are compared with it are rounded
+_SINGLE_LIMIT: Final = 2.0**24  # whole numbers below it are exact in single precision
 _SPLITTER: Final = 134217729.0  # 2^27 + 1, Veltkamp's constant for float64
 
 
@@ -84,28 +83,23 @@ def small_numbers(values: FloatArray) -> npt.NDArray[np.int16] | None:
 def small_gram(Z: npt.NDArray[np.float32]) -> FloatArray:
     """Z'Z of whole numbers up to 255, exactly; only its upper triangle holds."""
     total = np.zeros((Z.shape[1], Z.shape[1]))
-    for first, last in pairwise(_exact_spans(Z)):
-        # the transpose is in Fortran order, and so is the answer: no copy either way
-        part = ssyrk(1.0, Z[first:last].T, lower=1)
-        total += part.T
+    for start in range(0, len(Z), 2 * _BYTE_ROWS):
+        for part in _small_parts(Z[start : start + 2 * _BYTE_ROWS]):
+            total += part.T
     return total
 
 
-def _exact_spans(Z: npt.NDArray[np.float32]) -> list[int]:
-    """Edges of spans of rows whose products add up below 2^24, in any order.
+def _small_parts(Z: npt.NDArray[np.float32]) -> list[npt.NDArray[np.float32]]:
+    """Products of up to 512 rows, whole or in halves, as no sum in them reaches 2^24.
 
-    No sum of products exceeds the largest sum of squares of a column (Cauchy and Schwarz).
+    The diagonal tells: no sum of products exceeds its largest entry (Cauchy and Schwarz), and sums
+    of squares that reach 2^24 cannot round to below it.
     """
-    starts = np.arange(0, len(Z), _BYTE_ROWS)
-    squares = np.add.reduceat(Z * Z, starts, axis=0)
-    edges = [0]
-    running = np.zeros(Z.shape[1])
-    for start, own in zip(starts.tolist(), squares, strict=True):
-        running = running + own
-        if start and running.max() > _SUM_LIMIT:
-            edges.append(start)
-            running = own
-    return [*edges, len(Z)]
+    # the transpose is in Fortran order, and so is the answer: no copy either way
+    whole = ssyrk(1.0, Z.T, lower=1)
+    if len(Z) <= _BYTE_ROWS or np.diagonal(whole).max() < _SINGLE_LIMIT:
+        return [whole]
+    return [ssyrk(1.0, half.T, lower=1) for half in (Z[:_BYTE_ROWS], Z[_BYTE_ROWS:])]
 
 
 def _square(Z: FloatArray) -> FloatArray:

@@ -275,16 +275,18 @@ def gather(moments: Moments, batches: list[Batch], rho: float) -> None:
         shares: dict[int, Moments] = {}
 
         def add(part: slice, batch: Batch = batch, shares: dict[int, Moments] = shares) -> None:
-            own = Moments(moments.width, moments.n_targets)
+            # the first share goes where it belongs, the others after it
+            own = Moments(moments.width, moments.n_targets) if part.start else moments
             for block in range(part.start, part.stop):
                 rows = slice(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS)
                 s = None if batch.weights is None else batch.weights[rows]
-                own.add(batch.features(batch.X[rows]), batch.targets[rows], s, 1.0, rho)
-            shares[part.start] = own
+                own.add(batch.features(batch.X[rows]), batch.targets[rows], s, batch.sign, rho)
+            if part.start:
+                shares[part.start] = own
 
         in_slices(add, n_blocks, len(batch) * moments.width)
         for start in sorted(shares):  # in the order of the rows, whichever thread was first
-            moments.join(shares[start], batch.sign)
+            moments.join(shares[start], 1.0)
 
 
 def right_sides(

@@ -44,8 +44,8 @@ class Spectrum:
             mean = model.moments.hi[:J, J] / model.moments.total_weight
         else:
             S = np.triu(model.moments.hi[:J, :J])
-            S += np.triu(S, 1).T
             mean = np.zeros(J)
+        S += np.triu(S, 1).T
         values, vectors = np.linalg.eigh(S)
         return cls(np.maximum(values, 0.0), vectors, mean, model.moments.total_weight)
 
