@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from adiabat.lssvm.exact_products import BLOCK_ROWS, gram_terms, small_gram, small_numbers
+from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, gram_terms, small_numbers
 
 
 def truth(Z: np.ndarray, s: np.ndarray, i: int, j: int) -> Fraction:
@@ -47,9 +47,11 @@ def test_whole_numbers_take_one_exact_product():
 def test_small_whole_numbers_are_exact_in_single_precision():
     Z = np.full((BLOCK_ROWS, 3), 255.0) * [1.0, -1.0, 1.0]
     Z[-1, 2] = 254.0  # a last bit that only an exact sum keeps
-    whole = small_numbers(Z)
-    exact = Z.astype(np.int64)
-    assert np.array_equal(np.triu(small_gram(whole.astype(np.float32))), np.triu(exact.T @ exact))
+    gram = SmallGram(3)
+    for rows in (Z, Z // 16, Z[:1]):
+        gram.add(small_numbers(rows).astype(np.float32))
+    exact = np.vstack([Z, Z // 16, Z[:1]]).astype(np.int64)
+    assert np.array_equal(np.triu(gram.total), np.triu(exact.T @ exact))
 
 
 @pytest.mark.parametrize("value", [0.5, 256.0, -256.0, 65536.0, 1e300, -1e-300])

@@ -80,26 +80,31 @@ def small_numbers(values: FloatArray) -> npt.NDArray[np.int16] | None:
     return whole
 
 
-def small_gram(Z: npt.NDArray[np.float32]) -> FloatArray:
-    """Z'Z of whole numbers up to 255, exactly; only its upper triangle holds."""
-    total = np.zeros((Z.shape[1], Z.shape[1]))
-    for start in range(0, len(Z), 2 * _BYTE_ROWS):
-        for part in _small_parts(Z[start : start + 2 * _BYTE_ROWS]):
-            total += part.T
-    return total
+class SmallGram:
+    """Z'Z of whole numbers up to 255, exactly, added up over blocks of rows.
 
-
-def _small_parts(Z: npt.NDArray[np.float32]) -> list[npt.NDArray[np.float32]]:
-    """Products of up to 512 rows, whole or in halves, as no sum in them reaches 2^24.
-
-    The diagonal tells: no sum of products exceeds its largest entry (Cauchy and Schwarz), and sums
-    of squares that reach 2^24 cannot round to below it.
+    `total` is float64, which holds the sums of 10^11 such products; only its upper triangle holds.
     """
-    # the transpose is in Fortran order, and so is the answer: no copy either way
-    whole = ssyrk(1.0, Z.T, lower=1)
-    if len(Z) <= _BYTE_ROWS or np.diagonal(whole).max() < _SINGLE_LIMIT:
-        return [whole]
-    return [ssyrk(1.0, half.T, lower=1) for half in (Z[:_BYTE_ROWS], Z[_BYTE_ROWS:])]
+
+    def __init__(self, width: int) -> None:
+        self.total = np.zeros((width, width))
+        self._rows = 2 * _BYTE_ROWS
+
+    def add(self, Z: npt.NDArray[np.float32]) -> None:
+        """Take a block in, in single precision, so that no sum in it reaches 2^24.
+
+        The diagonal tells: no sum of products exceeds its largest entry (Cauchy and Schwarz), and
+        sums of squares that reach 2^24 cannot round to below it. 256 rows never do.
+        """
+        start = 0
+        while start < len(Z):
+            # the transpose is in Fortran order, and so is the answer: no copy either way
+            part = ssyrk(1.0, Z[start : start + self._rows].T, lower=1)
+            if self._rows > _BYTE_ROWS and np.diagonal(part).max() >= _SINGLE_LIMIT:
+                self._rows = _BYTE_ROWS
+                continue
+            self.total += part.T
+            start += self._rows
 
 
 def _square(Z: FloatArray) -> FloatArray:

@@ -54,12 +54,19 @@ class Batch:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[FloatArray, FloatArray, Any]]:
-        """Features, targets and weights of `rows` rows at a time."""
-        for start in range(0, len(self), rows):
-            part = slice(start, start + rows)
+    def blocks(
+        self, first: int, last: int
+    ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None]]:
+        """Features, targets and weights, `BLOCK_ROWS` rows at a time."""
+        for block in range(first, last):
+            part = slice(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS)
             s = None if self.weights is None else self.weights[part]
             yield self.features(self.X[part]), self.targets[part], s
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return -(-len(self) // BLOCK_ROWS)
 
     def signed_weights(self) -> FloatArray:
         """Weights, negative if the rows go."""
@@ -271,20 +278,16 @@ class LeastSquares:
 def gather(moments: Moments, batches: list[Batch], rho: float) -> None:
     """Add rows to the moments, a block at a time and blocks on several threads."""
     for batch in batches:
-        n_blocks = -(-len(batch) // BLOCK_ROWS)
         shares: dict[int, Moments] = {}
 
         def add(part: slice, batch: Batch = batch, shares: dict[int, Moments] = shares) -> None:
             # the first share goes where it belongs, the others after it
             own = Moments(moments.width, moments.n_targets) if part.start else moments
-            for block in range(part.start, part.stop):
-                rows = slice(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS)
-                s = None if batch.weights is None else batch.weights[rows]
-                own.add(batch.features(batch.X[rows]), batch.targets[rows], s, batch.sign, rho)
+            own.add_blocks(batch.blocks(part.start, part.stop), batch.sign, rho)
             if part.start:
                 shares[part.start] = own
 
-        in_slices(add, n_blocks, len(batch) * moments.width)
+        in_slices(add, batch.n_blocks, len(batch) * moments.width)
         for start in sorted(shares):  # in the order of the rows, whichever thread was first
             moments.join(shares[start], 1.0)
 

@@ -11,14 +11,14 @@ of which only the upper triangles are used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.twofold import add_matrix, add_outer, add_twofold
-from adiabat.lssvm.exact_products import BLOCK_ROWS, gram_terms, small_gram, small_numbers
+from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, gram_terms, small_numbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -72,26 +72,39 @@ class Moments:
 
         An error of M moves w by at most its size over `rho`, which tells how many bits are needed.
         """
-        for start in range(0, len(phi), BLOCK_ROWS):
-            part = slice(start, start + BLOCK_ROWS)
-            self._add_block(phi[part], t[part], None if s is None else s[part], sign, rho)
-        heavy = len(phi) if s is None else int(np.count_nonzero(s))
-        self.n += int(sign) * len(phi)
-        self.n_heavy += int(sign) * heavy
+        parts = [slice(start, start + BLOCK_ROWS) for start in range(0, len(phi), BLOCK_ROWS)]
+        blocks = ((phi[part], t[part], None if s is None else s[part]) for part in parts)
+        self.add_blocks(blocks, sign, rho)
+
+    def add_blocks(
+        self,
+        blocks: Iterable[tuple[FloatArray, FloatArray, FloatArray | None]],
+        sign: float,
+        rho: float,
+    ) -> None:
+        """Take blocks of at most `BLOCK_ROWS` rows (features, targets, weights) in or off."""
+        small: SmallGram | None = None
+        for phi, t, s in blocks:
+            whole = small_numbers(phi) if s is None and len(phi) > _ONE_BY_ONE else None
+            targets = None if whole is None else small_numbers(t)
+            if whole is None or targets is None:
+                self._add_block(phi, t, s, sign, rho)
+            else:
+                small = small or SmallGram(len(self.hi))
+                small.add(self._rows(whole, targets, np.float32))
+            self.n += int(sign) * len(phi)
+            self.n_heavy += int(sign) * (len(phi) if s is None else int(np.count_nonzero(s)))
+        if small is not None:
+            add_matrix(self.hi, self.lo, small.total, sign)
 
     def _add_block(
         self, phi: FloatArray, t: FloatArray, s: FloatArray | None, sign: float, rho: float
     ) -> None:
-        if len(phi) <= _ONE_BY_ONE:
-            for row, z in enumerate(self._rows(phi, t, np.float64)):
+        Z = self._rows(phi, t, np.float64)
+        if len(Z) <= _ONE_BY_ONE:
+            for row, z in enumerate(Z):
                 add_outer(self.hi, self.lo, z, sign * (1.0 if s is None else float(s[row])))
             return
-        if s is None and (whole := small_numbers(phi)) is not None:
-            if (targets := small_numbers(t)) is not None:
-                Z = self._rows(whole, targets, np.float32)
-                add_matrix(self.hi, self.lo, small_gram(Z), sign)
-                return
-        Z = self._rows(phi, t, np.float64)
         size = float(np.einsum("ij,ij->", Z, Z)) * (1.0 if s is None else float(s.max()))
         cuts = 2 if size > _ONE_CUT_SUFFICES * rho else 1
         for term in gram_terms(Z, s, cuts):
