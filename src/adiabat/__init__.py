@@ -26,9 +26,11 @@ from adiabat.estimators.loading import load
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
+from adiabat.estimators.pipeline import IncrementalPipeline
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
+from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.store import create_store, open_store
 
 __version__ = _version("adiabat")
@@ -42,6 +44,7 @@ __all__ = [
     "AdiabatError",
     "Certificate",
     "IdError",
+    "IncrementalPipeline",
     "IndefiniteKernelError",
     "InputFileError",
     "KernelLSSVC",
@@ -50,6 +53,7 @@ __all__ = [
     "NotLearnedError",
     "NotOptimalError",
     "OneClassSVM",
+    "StandardScaler",
     "StoreDamagedError",
     "StoreError",
     "StoreLockedError",

@@ -27,5 +27,5 @@ class all_or_nothing:
             self._estimator.__dict__.update(self._before)
 
     def _model_state(self) -> tuple[Any, int]:
-        model = self._estimator.__dict__.get("_model")
+        model = getattr(self._estimator, "_model", None)
         return model, 0 if model is None else model.version

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
@@ -28,6 +28,7 @@ from adiabat.estimators.tuning import Tunable
 from adiabat.estimators.validation import (
     as_csr,
     check_kernel_rows,
+    check_rows,
     check_weights,
     n_rows,
     require_force,
@@ -318,17 +319,8 @@ class KernelMachine(Tunable):
 
     def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
         """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
-        try:
-            return validate_data(
-                self, X, y, accept_sparse=False if self.kernel == "precomputed" else "csr",
-                accept_large_sparse=True, dtype=np.float64, order="C", reset=reset,
-            )  # fmt: skip
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-            raise ValueError(
-                f"X has a value that is not a number ({error}); encode text columns as numbers"
-            ) from error
+        sparse = self.kernel != "precomputed"
+        return check_rows(self, X, y, sparse=sparse, reset=reset)
 
     def _check_empty(self, X: Any, y: Any) -> None:
         if self._supervised and n_rows(y):

@@ -12,6 +12,7 @@ from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
+from adiabat.estimators.pipeline import IncrementalPipeline
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
@@ -43,6 +44,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     manifest, _ = read_archive(path)
     name = manifest.get("estimator")
+    if name == IncrementalPipeline.__name__:
+        return IncrementalPipeline._from_file(path, load)
     if name not in _ESTIMATORS:
         raise ModelFileError(
             f"{os.fspath(path)!r} holds an estimator {name!r} that this version does not know; "

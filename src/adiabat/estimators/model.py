@@ -101,18 +101,10 @@ class Model:
 
         `announce` is called when it is done, and like the rest of the commit is not interrupted.
         """
-        n = len(self)
-        stays = np.ones(n, dtype=bool)
-        stays[change.removed] = False
-        target, weight = self.target.copy(), self.weight.copy()
-        target[change.retargeted] = change.new_target
-        weight[change.reweighed] = change.new_weight
-        n_replaced = len(change.replaced)
-        target[change.replaced] = change.target[:n_replaced]
-        weight[change.replaced] = change.weight[:n_replaced]
+        n, n_replaced = len(self), len(change.replaced)
         n_new = len(change.target) - n_replaced
-        target = np.concatenate([target[stays], change.target[n_replaced:].astype(target.dtype)])
-        weight = np.concatenate([weight[stays], change.weight[n_replaced:]])
+        stays = self.staying(change)
+        target, weight = self.after(change)
         fresh, moved = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         fresh[change.replaced] = True
         moved[change.reweighed] = True
@@ -149,6 +141,24 @@ class Model:
             announce(outcome)
 
         self.solver.apply(change.X, gone, plan, held - wanted, commit, method=method, trace=trace)
+
+    def staying(self, change: Change) -> npt.NDArray[np.bool_]:
+        """Which samples are not removed."""
+        stays = np.ones(len(self), dtype=bool)
+        stays[change.removed] = False
+        return stays
+
+    def after(self, change: Change) -> tuple[npt.NDArray[Any], FloatArray]:
+        """Targets and weights of the samples once a change is carried out."""
+        stays, n_replaced = self.staying(change), len(change.replaced)
+        target, weight = self.target.copy(), self.weight.copy()
+        target[change.retargeted] = change.new_target
+        weight[change.reweighed] = change.new_weight
+        target[change.replaced] = change.target[:n_replaced]
+        weight[change.replaced] = change.weight[:n_replaced]
+        target = np.concatenate([target[stays], change.target[n_replaced:].astype(target.dtype)])
+        weight = np.concatenate([weight[stays], change.weight[n_replaced:]])
+        return target, weight
 
     def _row_changes(
         self,
@@ -203,41 +213,77 @@ class Model:
         X: Any,
         method: str,
         announce: Callable[[Outcome], None],
+        change: Change | None = None,
+        trace: bool = False,
     ) -> None:
-        """The same samples under another kernel, or with other features: all solved anew.
+        """Carry out a change, if any, with another kernel or other features: all solved anew.
 
         It starts from the weights that are there, which tend to be near. X has a row for each
-        sample, in the order of learning.
+        sample after the change, in the order of learning.
         """
+        change = change or Change(ids=[])
         solver = Solver(kernel, self.solver.tol)
-        settled = formulation.settle(self.target, self.weight)
-        starts = {key: self.in_order(machine) for key, machine in self.machines}
+        target, weight = self.after(change)
+        settled = formulation.settle(target, weight)
+        place = self._places_after(change, formulation.targets_move)
 
         def plan(new: IntArray) -> dict[Any, RowChange]:
             changes = {}
             own = solver.samples.diagonal[new]
-            for key in settled.machines(self.target):
-                rows = settled.rows(key, self.target, self.weight, own)
-                order, margin = starts[key]
+            for key in settled.machines(target):
+                rows = settled.rows(key, target, weight, own)
+                start, margin = self._start(key, rows, place, len(target))
                 changes[key] = RowChange(
                     add_at=new[rows.sample],
                     add_t=rows.t,
                     add_lo=rows.lo,
                     add_hi=rows.hi,
-                    add_u=np.clip(self.solver.machines[key].u[order], rows.lo, rows.hi),
+                    add_u=start,
                     add_margin=margin,
-                    d=settled.total(key, self.target, self.weight),
+                    d=settled.total(key, target, weight),
                 )
             return changes
 
         def commit(new: IntArray, where: IntArray, outcome: Outcome) -> None:
             self.solver, self.formulation = solver, settled
             self.position = where[new]
+            self.target, self.weight = target, weight
+            self.ledger.delete(change.removed)
+            self.ledger.append(change.ids)
             self.version += 1
             announce(outcome)
 
         nobody: IntArray = np.empty(0, dtype=np.int64)
-        solver.apply(X, nobody, plan, set(), commit, method=method)
+        solver.apply(X, nobody, plan, set(), commit, method=method, trace=trace)
+
+    def _places_after(self, change: Change, targets_move: bool) -> IntArray:
+        """Where each sample will be in the order of learning; -1 if it goes or has other rows."""
+        stays = self.staying(change)
+        place = np.where(stays, np.cumsum(stays) - 1, -1)
+        place[change.replaced] = -1
+        if not targets_move:
+            place[change.retargeted] = -1
+        return place
+
+    def _start(
+        self, key: Key, rows: Rows, place: IntArray, n: int
+    ) -> tuple[FloatArray | None, IntArray]:
+        """Weights and MARGIN rows to start from: those of the samples that keep their rows."""
+        machine = self.solver.machines.get(key)
+        if machine is None:
+            return None, _NONE
+        learned = np.full(self.solver.samples.n, -1)
+        learned[self.position] = place
+        order = np.argsort(learned[machine.at], kind="stable")
+        order = order[learned[machine.at[order]] >= 0]
+        kept = np.zeros(n, dtype=bool)
+        kept[place[place >= 0]] = True
+        again = np.flatnonzero(kept[rows.sample])
+        start, row_of = np.zeros(len(rows.t)), np.full(machine.n, -1)
+        start[again] = np.clip(machine.u[order], rows.lo[again], rows.hi[again])
+        row_of[order] = again
+        margin = row_of[machine.margin]
+        return start, margin[margin >= 0]
 
     def in_order(self, machine: Machine) -> tuple[IntArray, IntArray]:
         """(order, margin): rows in the order in which the formulation gives them for all samples,

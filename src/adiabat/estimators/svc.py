@@ -174,13 +174,7 @@ default="rbf"
         -------
         self
         """
-        if classes is not None:
-            unknown = np.setdiff1d(np.unique(np.asarray(y)), np.asarray(classes))
-            if len(unknown):
-                raise ValueError(
-                    f"y has labels {unknown[:10].tolist()} that are not in classes="
-                    f"{np.asarray(classes).tolist()}; leave classes out to admit new ones"
-                )
+        self._require_among(y, classes)
         self.update(X, y, ids=ids, sample_weight=sample_weight)
         return self
 
@@ -286,17 +280,33 @@ default="rbf"
             check_classification_targets(labels)
         return labels
 
+    @staticmethod
+    def _require_among(y: Any, classes: Any) -> None:
+        """Refuse labels outside `classes`, if given."""
+        if classes is None:
+            return
+        unknown = np.setdiff1d(np.unique(np.asarray(y)), np.asarray(classes))
+        if len(unknown):
+            raise ValueError(
+                f"y has labels {unknown[:10].tolist()} that are not in classes="
+                f"{np.asarray(classes).tolist()}; leave classes out to admit new ones"
+            )
+
     def _classes_known(self) -> CSVC:
         return cast(CSVC, self._model.formulation)
 
     def _formulation(self, held: Any, rederive: bool = False) -> CSVC:
         if held is None:
             return CSVC(float(self.C))
-        model, factors = self._model, held.class_weight
-        if rederive:
-            code_of = {label: code for code, label in held.label.items()}
-            factors = self._class_factors(list(code_of), code_of, model.target, model.weight)
-        return CSVC(float(self.C), held.label, factors)
+        settled = CSVC(float(self.C), held.label, held.class_weight)
+        if not rederive:
+            return settled
+        return self._rederived(settled, self._model.target, self._model.weight)
+
+    def _rederived(self, known: Any, target: IntArray, weight: FloatArray) -> CSVC:
+        code_of = {label: code for code, label in known.label.items()}
+        factors = self._class_factors(list(code_of), code_of, target, weight)
+        return CSVC(known.C, known.label, factors)
 
     def _held_fixed(self) -> dict[str, Any]:
         held = super()._held_fixed()

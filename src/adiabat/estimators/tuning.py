@@ -48,6 +48,11 @@ class Tunable(BaseEstimator):
         """
         raise NotImplementedError
 
+    def _rederived(self, known: Any, target: npt.NDArray[Any], weight: FloatArray) -> Formulation:
+        """The formulation, with what it takes from data taken from these samples."""
+        formulation: Formulation = known
+        return formulation
+
     def _announce(self, outcome: Outcome, started: float) -> None:
         raise NotImplementedError
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, validate_data
 
 from adiabat.kernels import KERNEL_NAMES
 
@@ -25,6 +25,23 @@ KERNEL_CONSTRAINTS: Final[dict[str, list[Any]]] = {
     "tol": [Interval(Real, 0.0, None, closed="neither")],
     "solver": [StrOptions({"auto", "path", "exchange"})],
 }
+
+
+def check_rows(
+    estimator: Any, X: Any, y: Any = "no_validation", sparse: bool = True, reset: bool = False
+) -> Any:
+    """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
+    try:
+        return validate_data(
+            estimator, X, y, accept_sparse="csr" if sparse else False, accept_large_sparse=True,
+            dtype=np.float64, order="C", reset=reset,
+        )  # fmt: skip
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"X has a value that is not a number ({error}); encode text columns as numbers"
+        ) from error
 
 
 def check_weights(sample_weight: Any, n: int) -> FloatArray:

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The standard scaler that learns and unlearns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.sparsefuncs import inplace_column_scale
+from sklearn.utils.validation import (
+    FLOAT_DTYPES,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from adiabat.preprocessing.moments import Moments
+
+FloatArray = npt.NDArray[np.float64]
+
+_LEARNED = ("mean_", "var_", "scale_", "n_samples_seen_")
+
+
+class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Zero mean and unit variance for every feature, with rows that come and go.
+
+    As :class:`sklearn.preprocessing.StandardScaler`, and `forget`: after any calls the scaler is,
+    to the last bit, the one fitted to the rows that remain. Sums are kept without rounding, so
+    that neither an offset nor an outlier that has been forgotten leaves a trace.
+
+    Parameters
+    ----------
+    copy : bool, default=True
+        Whether `transform` leaves its argument alone.
+    with_mean : bool, default=True
+        Whether to subtract the mean; not possible for sparse rows.
+    with_std : bool, default=True
+        Whether to divide by the standard deviation.
+
+    Attributes
+    ----------
+    mean_ : ndarray or None
+        Mean of every feature; None with neither mean nor deviation.
+    var_ : ndarray or None
+        Variance of every feature; None without `with_std`.
+    scale_ : ndarray or None
+        What features are divided by: the root of `var_`, or 1 for a constant feature.
+    n_samples_seen_ : int, float or ndarray
+        Rows held, or their total weight; by feature if some values are missing (NaN).
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from adiabat import StandardScaler
+    >>> scaler = StandardScaler().fit([[0.0], [2.0], [1e12]])
+    >>> scaler.forget([[1e12]]).mean_, scaler.scale_
+    (array([1.]), array([1.]))
+    >>> scaler.transform([[4.0]])
+    array([[3.]])
+    """
+
+    n_features_in_: int
+    mean_: FloatArray | None
+    var_: FloatArray | None
+    scale_: FloatArray | None
+    n_samples_seen_: Any
+    _moments: Moments
+    _weighted: bool
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "copy": ["boolean"],
+        "with_mean": ["boolean"],
+        "with_std": ["boolean"],
+    }
+
+    def __init__(self, *, copy: bool = True, with_mean: bool = True, with_std: bool = True) -> None:
+        self.copy = copy
+        self.with_mean = with_mean
+        self.with_std = with_std
+
+    # -- learn and unlearn -----------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> StandardScaler:
+        """Learn from scratch.
+
+        Parameters
+        ----------
+        X : {array, data frame, sparse} of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            Weights >= 0; a weight of 2 is two equal rows.
+
+        Returns
+        -------
+        self
+        """
+        return self._change(X, sample_weight, sign=1, afresh=True)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> StandardScaler:
+        """Learn further rows, as in `fit`."""
+        return self._change(X, sample_weight, sign=1, afresh=not self.__sklearn_is_fitted__())
+
+    def forget(self, X: Any, sample_weight: Any = None) -> StandardScaler:
+        """Unlearn rows that were learned: give them as they were given, with their weights.
+
+        Rows cannot be told from their sums; what no rows at all could leave behind, a negative
+        weight or variance, is an error. Without a row left the scaler is as before its first.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(
+            self, msg="This %(name)s instance is not fitted yet: there is nothing to forget."
+        )
+        return self._change(X, sample_weight, sign=-1, afresh=False)
+
+    # -- use -------------------------------------------------------------------------------------
+
+    def transform(self, X: Any, copy: bool | None = None) -> Any:
+        """Rows less `mean_`, divided by `scale_`."""
+        check_is_fitted(self)
+        X = self._usable(X, copy)
+        if sp.issparse(X):
+            if self.scale_ is not None:
+                inplace_column_scale(X, 1.0 / self.scale_)
+            return X
+        if self.with_mean:
+            X -= self.mean_
+        if self.scale_ is not None:
+            X /= self.scale_
+        return X
+
+    def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
+        """Rows times `scale_`, plus `mean_`."""
+        check_is_fitted(self)
+        X = self._usable(X, copy)
+        if sp.issparse(X):
+            if self.scale_ is not None:
+                inplace_column_scale(X, self.scale_)
+            return X
+        if self.scale_ is not None:
+            X *= self.scale_
+        if self.with_mean:
+            X += self.mean_
+        return X
+
+    # -- within ----------------------------------------------------------------------------------
+
+    def _change(self, X: Any, sample_weight: Any, sign: int, afresh: bool) -> StandardScaler:
+        """Rows in or out: all of it, or an exception and nothing."""
+        before = dict(self.__dict__)
+        try:
+            self._validate_params()
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=FLOAT_DTYPES, reset=afresh,
+                ensure_all_finite="allow-nan",
+            )  # fmt: skip
+            self._require_centrable(X)
+            weight = None
+            if sample_weight is not None:
+                weight = _check_sample_weight(
+                    sample_weight, X, dtype=np.float64, ensure_non_negative=True
+                )
+            moments = Moments(self.n_features_in_) if afresh else self._moments.copy()
+            moments.change(X, weight, sign)
+            column = moments.fault() if sign < 0 else None
+            if column is not None:
+                raise ValueError(
+                    f"X has rows that were not learned with these weights: without them feature "
+                    f"{column} would have a negative weight or variance; forget rows as they were "
+                    "given"
+                )
+            self._hold(moments, weight is not None or (not afresh and self._weighted))
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _hold(self, moments: Moments, weighted: bool) -> None:
+        """Keep the sums and what follows from them; without a row, nothing."""
+        if not any(moments.weights.totals):
+            if not hasattr(self, "_moments"):
+                raise ValueError(
+                    "sample_weight is zero for all rows, so that there is no mean; give at least "
+                    "one row a positive weight"
+                )
+            for name in (*_LEARNED, "_moments", "_weighted"):
+                self.__dict__.pop(name, None)
+            return
+        seen = moments.seen()
+        counted = seen if weighted else seen.astype(np.int64)
+        learned: dict[str, Any] = {"mean_": None, "var_": None, "scale_": None}
+        if self.with_mean or self.with_std:
+            learned["mean_"] = mean = moments.mean()
+        if self.with_std:
+            learned["var_"] = var = moments.variance()
+            if np.isinf(var).any():
+                raise ValueError(
+                    f"X has a feature ({int(np.argmax(np.isinf(var)))}) whose variance exceeds "
+                    "float64; divide it by a power of ten first"
+                )
+            # What scikit-learn takes for constant: a variance within the rounding of its own
+            # two-pass sums. Its scale is 1.
+            rounding = np.finfo(np.float64).eps
+            constant = var <= seen * rounding * var + (seen * mean * rounding) ** 2
+            learned["scale_"] = np.where(constant, 1.0, np.sqrt(var))
+        learned["n_samples_seen_"] = counted[0] if np.ptp(counted) == 0 else counted
+        self.__dict__.update(learned, _moments=moments, _weighted=weighted)
+
+    def _usable(self, X: Any, copy: bool | None) -> Any:
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=FLOAT_DTYPES, reset=False, force_writeable=True,
+            copy=self.copy if copy is None else copy, ensure_all_finite="allow-nan",
+        )  # fmt: skip
+        self._require_centrable(X)
+        return X
+
+    def _require_centrable(self, X: Any) -> None:
+        if self.with_mean and sp.issparse(X):
+            raise ValueError("Cannot center sparse matrices: pass with_mean=False instead")
+
+    def _copy(self) -> StandardScaler:
+        """An independent copy; the sums are replaced by every change, never written to."""
+        twin = StandardScaler()
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_moments")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = not self.with_mean
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # -- files -----------------------------------------------------------------------------------
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """(fields, arrays) for a model file."""
+        fields = {"parameters": self.get_params(), "weighted": self._weighted}
+        return fields, self._moments.to_arrays()
+
+    @classmethod
+    def _from_file(
+        cls, fields: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], n_features: int
+    ) -> StandardScaler:
+        scaler = cls(**fields["parameters"])
+        scaler._validate_params()
+        scaler.n_features_in_ = n_features
+        scaler._hold(Moments.from_arrays(arrays, n_features), bool(fields["weighted"]))
+        return scaler
