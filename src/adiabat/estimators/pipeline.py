@@ -23,7 +23,7 @@ from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Change
 from adiabat.estimators.pipeline_file import SavedPipeline
-from adiabat.estimators.scaled_machine import NOBODY, ScaledMachine, unless_ones, with_rows
+from adiabat.estimators.scaled_machine import ScaledMachine, unless_ones, with_rows
 from adiabat.estimators.validation import (
     as_csr,
     check_rows,
@@ -66,6 +66,8 @@ class IncrementalPipeline(SavedPipeline, ScaledMachine):
         Ids of the samples held, in the order in which they were learned.
     classes_ : ndarray
         Labels of the classes present (classifiers).
+    offset_ : float
+        What separates inside from outside (OneClassSVM and SVDD).
     last_update_ : UpdateReport
         What the last call that changed the model did.
     n_features_in_, feature_names_in_
@@ -192,8 +194,9 @@ class IncrementalPipeline(SavedPipeline, ScaledMachine):
                 return self
             raw = with_rows(self._raw, places, rows)
             reweighed = bool((weights != model.weight[places]).any())
-            moved = places if X is not None or reweighed else NOBODY
-            scaler = self._scaler_after(moved, rows, weights, raw)
+            scaler = self.scaler_
+            if X is not None or reweighed:
+                scaler = self._scaler_after(places, rows, weights, raw)
             scaled = None if X is None else scaler.transform(rows)
             change, formulation = machine._revision(places, scaled, y, sample_weight)
             self._carry_out(change, formulation, scaler, raw, started, n_revised=len(places))
@@ -319,6 +322,11 @@ class IncrementalPipeline(SavedPipeline, ScaledMachine):
         """Labels of the classes present, sorted."""
         classes: npt.NDArray[Any] = self.estimator_.classes_
         return classes
+
+    @property
+    def offset_(self) -> float:
+        """What separates inside from outside, on the scale of `score_samples` (novelty)."""
+        return float(self.estimator_.offset_)
 
     @property
     def last_update_(self) -> UpdateReport:

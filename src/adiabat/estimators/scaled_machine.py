@@ -130,11 +130,11 @@ class ScaledMachine(BaseEstimator):
         machine, model = self.estimator_, self._model
         if n_rows(X) == 0:
             machine._check_empty(X, y)
-            rows, targets, names = self._raw[:0], None, []
+            rows, targets, names, weights = self._raw[:0], None, [], np.empty(0)
         else:
             rows, targets = self._check_batch(machine, X, y)
             names = model.ledger.validate_new(ids, X, rows.shape[0], leaving=removed)
-        weights = check_weights(sample_weight, rows.shape[0])
+            weights = check_weights(sample_weight, rows.shape[0])
         raw = _joined(self._raw, removed, rows)
         scaler = self._scaler_after(removed, rows, weights, raw)
         scaled = scaler.transform(rows) if len(names) else None

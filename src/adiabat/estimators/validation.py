@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from numbers import Number, Real
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, validate_data
 
 from adiabat.kernels import KERNEL_NAMES
+from adiabat.preprocessing.weights import check_weights as check_weights
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -42,29 +43,6 @@ def check_rows(
         raise ValueError(
             f"X has a value that is not a number ({error}); encode text columns as numbers"
         ) from error
-
-
-def check_weights(sample_weight: Any, n: int) -> FloatArray:
-    """N finite weights >= 0; None means 1."""
-    if sample_weight is None:
-        return np.ones(n)
-    if isinstance(sample_weight, Number):
-        sample_weight = np.full(n, sample_weight)
-    weights: FloatArray = check_array(
-        sample_weight, dtype=np.float64, ensure_2d=False, copy=True, input_name="sample_weight"
-    )
-    if weights.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
-    if len(weights) != n:
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight a row"
-        )
-    if len(weights) and weights.min() < 0.0:
-        raise ValueError(
-            f"Negative values in data passed to `sample_weight` (least {weights.min():g}); "
-            "weights must be >= 0"
-        )
-    return weights
 
 
 def require_force(weights: FloatArray) -> None:

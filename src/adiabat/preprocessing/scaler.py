@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.sparsefuncs import inplace_column_scale
 from sklearn.utils.validation import (
     FLOAT_DTYPES,
-    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
 
 from adiabat.preprocessing.moments import Moments
+from adiabat.preprocessing.weights import check_weights
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -164,9 +164,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self._require_centrable(X)
             weight = None
             if sample_weight is not None:
-                weight = _check_sample_weight(
-                    sample_weight, X, dtype=np.float64, ensure_non_negative=True
-                )
+                weight = check_weights(sample_weight, X.shape[0])
             moments = Moments(self.n_features_in_) if afresh else self._moments.copy()
             moments.change(X, weight, sign)
             column = moments.fault() if sign < 0 else None
@@ -176,7 +174,16 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                     f"{column} would have a negative weight or variance; forget rows as they were "
                     "given"
                 )
-            self._hold(moments, weight is not None or (not afresh and self._weighted))
+            if any(moments.weights.totals):
+                self._hold(moments, weight is not None or (not afresh and self._weighted))
+            elif sign > 0:
+                raise ValueError(
+                    "sample_weight is zero for all rows, so that there is no mean; give at least "
+                    "one row a positive weight"
+                )
+            else:
+                for name in (*_LEARNED, "_moments", "_weighted"):
+                    del self.__dict__[name]
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -184,16 +191,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _hold(self, moments: Moments, weighted: bool) -> None:
-        """Keep the sums and what follows from them; without a row, nothing."""
-        if not any(moments.weights.totals):
-            if not hasattr(self, "_moments"):
-                raise ValueError(
-                    "sample_weight is zero for all rows, so that there is no mean; give at least "
-                    "one row a positive weight"
-                )
-            for name in (*_LEARNED, "_moments", "_weighted"):
-                self.__dict__.pop(name, None)
-            return
+        """Keep the sums and what follows from them."""
         seen = moments.seen()
         counted = seen if weighted else seen.astype(np.int64)
         learned: dict[str, Any] = {"mean_": None, "var_": None, "scale_": None}
@@ -256,5 +254,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         scaler = cls(**fields["parameters"])
         scaler._validate_params()
         scaler.n_features_in_ = n_features
-        scaler._hold(Moments.from_arrays(arrays, n_features), bool(fields["weighted"]))
+        moments = Moments.from_arrays(arrays, n_features)
+        if not any(moments.weights.totals):
+            raise ValueError("the scaler has no rows")
+        scaler._hold(moments, bool(fields["weighted"]))
         return scaler
