@@ -73,7 +73,10 @@ class Certificate:
 
 
 def _brief(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = str(value)
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 def weigh(blocks: Iterable[tuple[FloatArray, FloatArray]], shape: tuple[int, int]) -> FloatArray:

@@ -195,7 +195,7 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "infinite": (lambda s: s.partial_fit([[np.inf, 1.0]]), ValueError, "infinity"),
     "text": (lambda s: s.partial_fit([["a", "b"]]), ValueError, "could not convert"),
     "a variance beyond float64": (lambda s: s.partial_fit([[1e300, 0.0]]), ValueError, "variance"),
-    "negative weights": (lambda s: s.partial_fit(X3, sample_weight=-np.ones(6)), ValueError, "weig"),
+    "negative weights": (lambda s: s.forget(X3, sample_weight=-np.ones(6)), ValueError, "weig"),
     "too few weights": (lambda s: s.forget(X3, sample_weight=[1.0]), ValueError, "weight"),
     "no rows": (lambda s: s.partial_fit(np.empty((0, 2))), ValueError, "0 sample"),
     "sparse": (lambda s: s.partial_fit(sp.csr_array(X3)), ValueError, "with_mean=False"),
