@@ -17,7 +17,7 @@ WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test checked lint format bench package clean
+.PHONY: help demo test checked lint format bench gallery package clean
 .DELETE_ON_ERROR:
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo 'make lint      style, types, and the direction of imports'
 	@echo 'make format    rewrite the sources in the house format'
 	@echo 'make bench     measure against refitting with other libraries'
+	@echo 'make gallery   run examples/gallery and write docs/gallery.md'
 	@echo 'make package   build and install into $(VENV) only'
 	@echo 'make clean     remove what these targets made'
 
@@ -55,6 +56,9 @@ format: $(VENV)/.has-lint
 
 bench: package $(VENV)/.has-bench
 	$(PY) $(BENCH)
+
+gallery: package $(VENV)/.has-plots
+	$(PY) -W error examples/gallery
 
 package: $(VENV)/.package
 

@@ -30,7 +30,8 @@ class UpdateReport:
     certificate : Certificate
         The judge's word on the model after the update.
     trace : list or None
-        With ``trace=True``, the breakpoints of the path, a list for each machine.
+        With ``trace=True``, the breakpoints of the path, a list for each machine that moved;
+        :func:`adiabat.analysis.trajectories` lays them out by id.
     """
 
     n_added: int

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from adiabat.certificate import Certificate, judge
 from adiabat.engine.machine import Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
+from adiabat.engine.trace import RowNames, Trace, name_rows
 from adiabat.estimators.ledger import Ledger
 from adiabat.formulations import Formulation
 from adiabat.formulations.base import Key, Rows
@@ -122,10 +123,19 @@ class Model:
             position[change.replaced] = new[:n_replaced]
             return np.concatenate([position[stays], new[n_replaced:]])
 
+        named: dict[Any, RowNames] = {}
+
         def plan(new: IntArray) -> dict[Any, RowChange]:
-            return self._row_changes(
+            changes = self._row_changes(
                 settled, target, weight, placed(new), stale_at, self.target[stale], fresh, moved
             )
+            if trace:
+                id_at = np.empty(self.solver.samples.n, dtype=object)
+                id_at[self.position] = self.ledger.ids
+                id_at[new] = [*self.ledger.ids[change.replaced], *change.ids]
+                for key, rows in changes.items():
+                    named[key] = name_rows(self.solver.machines.get(key), rows, id_at)
+            return changes
 
         held = set(self.solver.machines)
         wanted = set(settled.machines(target))
@@ -138,6 +148,10 @@ class Model:
             self.ledger.delete(change.removed)
             self.ledger.append(change.ids)
             self.version += 1
+            for key, rows in named.items():
+                if key in outcome.traces:
+                    name = settled.name_machine(key)
+                    outcome.traces[key] = Trace(outcome.traces[key], name, rows)
             announce(outcome)
 
         self.solver.apply(change.X, gone, plan, held - wanted, commit, method=method, trace=trace)

@@ -51,6 +51,9 @@ class Formulation(Protocol):
     def machines(self, target: npt.NDArray[Any]) -> list[Key]:
         """The machines that samples with these targets need, in a fixed order."""
 
+    def name_machine(self, machine: Key) -> tuple[Any, ...]:
+        """What users call a machine: the labels of its classes, or () where there is but one."""
+
     def concerns(self, machine: Key, targets: set[Any]) -> bool:
         """Whether samples with these targets have rows in a machine."""
 
@@ -88,6 +91,10 @@ class OneMachine:
     def machines(self, target: npt.NDArray[Any]) -> list[Key]:
         """One, as soon as there is a sample."""
         return [ONLY] if len(target) else []
+
+    def name_machine(self, machine: Key) -> tuple[Any, ...]:
+        """It needs no name."""
+        return ()
 
     def concerns(self, machine: Key, targets: set[Any]) -> bool:
         """Every sample has rows in it."""

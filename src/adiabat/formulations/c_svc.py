@@ -46,6 +46,10 @@ class CSVC:
         codes = self.codes(target)
         return [(a, b) for i, a in enumerate(codes) for b in codes[i + 1 :]]
 
+    def name_machine(self, machine: Key) -> tuple[Any, ...]:
+        """The labels of its two classes; f > 0 speaks for the second."""
+        return tuple(self.label[code] for code in machine)
+
     def concerns(self, machine: Key, targets: set[int]) -> bool:
         """Whether samples of these classes have rows in a machine."""
         return machine[0] in targets or machine[1] in targets
