@@ -162,8 +162,8 @@ def sensitivity(model: Any, *, machine: Any = None) -> Sensitivity:
     >>> from adiabat.analysis import sensitivity
     >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
     >>> found = sensitivity(SVC(kernel="linear", C=10.0).fit(X, y))
-    >>> found.span.round(6).tolist()  # |x - 1| of the left two, |x + 1| of the right
-    [2.0, 2.0, 2.0, 3.0]
+    >>> found.span.round(6).tolist()  # the others are on the line through the two margin vectors
+    [0.0, 2.0, 2.0, 0.0]
     """
     held = held_model(model)
     place = find_machine(model, machine)

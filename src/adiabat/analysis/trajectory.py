@@ -125,10 +125,10 @@ def trajectories(report: UpdateReport) -> list[Trajectory]:
     >>> model = SVC(kernel="linear", C=10.0).fit([[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1])
     >>> [path] = trajectories(model.update(remove=[1], trace=True))
     >>> path.events
-    ['start', 'to bound', 'to margin', 'arrival']
+    ['start', 'to margin', 'arrival']
     >>> alpha, g = path.of(1)
     >>> alpha.round(3).tolist()
-    [0.5, 0.125, 0.125, 0.0]
+    [0.5, 0.25, 0.0]
     """
     if report.trace is None:
         raise ValueError("the report has no trace; call update(..., trace=True)")

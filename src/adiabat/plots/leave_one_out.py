@@ -48,7 +48,7 @@ class LeaveOneOutDisplay:
     >>> model = SVC(kernel="linear", C=10.0).fit([[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1])
     >>> display = LeaveOneOutDisplay.from_estimator(model)
     >>> display.ax_.get_title()
-    'leave-one-out errors: 0 of 4'
+    'leave-one-out errors: 1 of 4'
     """
 
     def __init__(self, *, agreement: Agreement, sets: npt.NDArray[Any], kind: str) -> None:

@@ -52,7 +52,7 @@ class UpdateDisplay:
     >>> before = copy.deepcopy(model)
     >>> display = UpdateDisplay.from_estimator(model.forget([1]), before)
     >>> display.moved()
-    {('MARGIN', 'ABSENT'): [1], ('RESERVE', 'MARGIN'): [0]}
+    {('RESERVE', 'MARGIN'): [0], ('MARGIN', 'ABSENT'): [1]}
     """
 
     def __init__(
