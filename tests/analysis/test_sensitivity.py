@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import NotFittedError
 
-from adiabat import SVC, SVDD, SVR, OneClassSVM
+from adiabat import LSSVC, SVC, SVDD, SVR, OneClassSVM
 from adiabat.analysis import check_sensitivity, sensitivity, sets, unlearning_trajectory
 
 TOL = 1e-7
@@ -164,5 +164,6 @@ def test_frames_and_bad_input(monkeypatch):
     assert list(found.to_frame()) == columns
     with pytest.raises(NotFittedError):
         sensitivity(SVC())
-    with pytest.raises(TypeError, match="float is not one that keeps"):
-        sensitivity(1.0)
+    for other in (1.0, LSSVC().fit([[0.0], [1.0]], [0, 1])):
+        with pytest.raises(TypeError, match=f"model={type(other).__name__} has no margin, error"):
+            sensitivity(other)

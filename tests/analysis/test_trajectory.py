@@ -185,7 +185,7 @@ def test_bad_input_is_named(fitted):
         unlearning_trajectory(model, 999)
     with pytest.raises(NotFittedError):
         unlearning_trajectory(SVC(), 0)
-    with pytest.raises(TypeError, match="LinearRegression is not one that keeps"):
+    with pytest.raises(TypeError, match="LinearRegression has no margin, error"):
         from sklearn.linear_model import LinearRegression
 
         unlearning_trajectory(LinearRegression(), 0)

@@ -107,6 +107,25 @@ def test_other_features_are_held_where_they_are_told_to_be():
     assert_allclose(display.values[5, 4], model.decision_function(point)[0])
 
 
+def test_one_feature_of_many_is_a_curve():
+    X, y = moons()
+    model = SVR().fit(X, y)
+    display = MarginDisplay.from_estimator(model, features=1, **SMALL)
+    assert display.kind == "curve"
+    assert_allclose(display.samples, np.column_stack([X[:, 1], y]))
+    assert "at their means" in display.ax_.get_title()
+
+
+def test_before_there_were_two_classes():
+    X, y = moons()
+    model = SVC().partial_fit(X[y == 0], y[y == 0])
+    before = copy.deepcopy(model)
+    assert MarginDisplay.from_estimator(before, **SMALL).values.shape == (15, 15)
+    model.partial_fit(X[y == 1], y[y == 1])
+    display = MarginDisplay.from_estimator(model, before=before, **SMALL)
+    assert len(display.came) == 20
+
+
 def test_sparse_rows_and_given_axes():
     X, y = moons(20)
     ax = plt.figure().add_subplot()
@@ -122,7 +141,7 @@ def test_bad_input_is_named():
     flat = SVC().fit(X, y)
     with pytest.raises(NotFittedError):
         MarginDisplay.from_estimator(SVC())
-    with pytest.raises(TypeError, match="dict is not one that keeps its samples"):
+    with pytest.raises(TypeError, match="model=dict has no margin, error"):
         MarginDisplay.from_estimator({})
     with pytest.raises(ValueError, match=r"4 features and the picture has 2.*features=\(0, 1\)"):
         MarginDisplay.from_estimator(wide)
@@ -130,8 +149,9 @@ def test_bad_input_is_named():
         MarginDisplay.from_estimator(wide, features=(0, 4))
     with pytest.raises(ValueError, match="'age' is not among"):
         MarginDisplay.from_estimator(wide, features=("age", 0))
-    with pytest.raises(ValueError, match="must be 2 different features"):
-        MarginDisplay.from_estimator(wide, features=(1, 1))
+    for features in ((1, 1), 1, [0, 1, 2]):
+        with pytest.raises(ValueError, match="must be 2 different features"):
+            MarginDisplay.from_estimator(wide, features=features)
     with pytest.raises(ValueError, match="one finite value for each of the 4 features"):
         MarginDisplay.from_estimator(wide, features=(0, 1), fixed=[0.0])
     with pytest.raises(ValueError, match="precomputed"):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.engine.machine import Machine
+from adiabat.estimators.kernel_machine import KernelMachine
 
 MARGIN, ERROR, RESERVE = "MARGIN", "ERROR", "RESERVE"
 #: Of a sample that was not yet, or is no longer, in the model.
@@ -66,9 +67,9 @@ def classify(
 
 def held_model(model: Any) -> Any:
     """What an estimator holds: its samples and machines; an error that says what is wrong."""
-    if not hasattr(model, "_apply"):
+    if not isinstance(model, KernelMachine):
         raise TypeError(
-            f"model={type(model).__name__} is not one that keeps its samples; pass a fitted "
+            f"model={type(model).__name__} has no margin, error and reserve vectors; pass a fitted "
             "adiabat.SVC, SVR, OneClassSVM or SVDD"
         )
     check_is_fitted(model)

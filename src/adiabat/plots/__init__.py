@@ -10,4 +10,9 @@ from adiabat.plots.margin import MarginDisplay
 from adiabat.plots.trajectory import TrajectoryDisplay
 from adiabat.plots.update import UpdateDisplay
 
-__all__ = ["LeaveOneOutDisplay", "MarginDisplay", "TrajectoryDisplay", "UpdateDisplay"]
+__all__ = [
+    "LeaveOneOutDisplay",
+    "MarginDisplay",
+    "TrajectoryDisplay",
+    "UpdateDisplay",
+]

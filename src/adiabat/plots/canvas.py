@@ -16,6 +16,8 @@ SIZES = {RESERVE: 3.9, MARGIN: 6.8, ERROR: 5.6}
 # A class is a colour and a filling of the marker: hollow, full, then its halves.
 FILLINGS = ("none", "full", "left", "bottom", "right", "top")
 INK = "#222222"
+# Curves that are there for comparison only.
+OTHERS: dict[str, Any] = {"color": "#B8B8B8", "linewidth": 0.7}
 
 
 def pyplot(what: str) -> Any:
@@ -53,6 +55,13 @@ def class_style(number: int) -> dict[str, Any]:
         "markerfacecoloralt": "white",
         "markeredgecolor": INK,
     }
+
+
+def legend_key(label: str, **look: Any) -> Any:
+    """An entry of a legend: a line or a marker that is nowhere drawn."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **look)
 
 
 def legend_beside(ax: Any, handles: Any = None, **options: Any) -> Any:

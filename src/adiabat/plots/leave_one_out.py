@@ -10,7 +10,16 @@ import numpy.typing as npt
 
 from adiabat.analysis.sensitivity import Agreement, check_sensitivity
 from adiabat.analysis.sets import ERROR, MARGIN, RESERVE, held_model, sets
-from adiabat.plots.canvas import COLOURS, INK, MARKERS, SIZES, axes, legend_beside, pyplot
+from adiabat.plots.canvas import (
+    COLOURS,
+    INK,
+    MARKERS,
+    SIZES,
+    axes,
+    legend_beside,
+    legend_key,
+    pyplot,
+)
 
 KINDS = ("effect", "response")
 FILLS = {RESERVE: "#BBBBBB", MARGIN: COLOURS[0], ERROR: COLOURS[1]}
@@ -168,10 +177,9 @@ class LeaveOneOutDisplay:
             ax.add_patch(_quarter((left, bottom), width, height))
 
     def _keys(self) -> list[Any]:
-        from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
-        line = Line2D([], [], color=INK, linewidth=0.8, linestyle=":", label="no difference")
+        line = legend_key("no difference", color=INK, linewidth=0.8, linestyle=":")
         if self.kind == "effect":
             return [line, Patch(facecolor="#EDEDED", edgecolor=INK, label="leave-one-out error")]
         return [line]

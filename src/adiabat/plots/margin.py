@@ -17,6 +17,7 @@ from adiabat.plots.canvas import (
     axes,
     class_style,
     legend_beside,
+    legend_key,
     pyplot,
 )
 from adiabat.plots.plane import Plane, edges_of
@@ -316,18 +317,14 @@ class MarginDisplay:
         ]
 
     def _handles(self) -> list[Any]:
-        from matplotlib.lines import Line2D
-
         handles: list[Any] = []
         for kind in (MARGIN, ERROR, RESERVE):
             label = f"{kind} ({int(np.sum(self.sets == kind))})"
             look = {"marker": MARKERS[kind], "markersize": SIZES[kind], "markeredgecolor": INK}
-            handles.append(
-                Line2D([], [], linestyle="", markerfacecolor="#BBBBBB", label=label, **look)
-            )
+            handles.append(legend_key(label, linestyle="", markerfacecolor="#BBBBBB", **look))
         for number, name in enumerate(self.classes):
             look = {"marker": "o", "markersize": 8.0, **self._filling(number)}
-            handles.append(Line2D([], [], linestyle="", label=f"class {name}", **look))
+            handles.append(legend_key(f"class {name}", linestyle="", **look))
         lines = {
             "classes": [("-", "boundary, f = 0"), ("--", "margin, f = ±1")],
             "novelty": [("-", "boundary, f = 0")],
@@ -338,12 +335,11 @@ class MarginDisplay:
         if self.values_before is not None and self.kind != "regression":
             lines = [*lines, (":", "before")]
         handles += [
-            Line2D([], [], color=INK, linestyle=style, linewidth=1.3, label=label)
-            for style, label in lines
+            legend_key(label, color=INK, linestyle=style, linewidth=1.3) for style, label in lines
         ]
         for points, (marks, label) in zip((self.came, self.went), self._changes(), strict=True):
             if len(points):
-                handles.append(Line2D([], [], label=label, **marks))
+                handles.append(legend_key(label, **marks))
         return handles
 
 
@@ -357,8 +353,9 @@ def _kind(estimator: Any, features: Any) -> str:
         return "classes"
     if hasattr(estimator, "decision_function"):
         return "novelty"
-    single = estimator.n_features_in_ if features is None else len(tuple(features))
-    return "curve" if single == 1 else "regression"
+    if features is None:
+        return "curve" if estimator.n_features_in_ == 1 else "regression"
+    return "curve" if np.ndim(features) == 0 or len(features) == 1 else "regression"
 
 
 def _coordinates(model: Any, plane: Plane, kind: str) -> FloatArray:

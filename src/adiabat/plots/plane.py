@@ -44,6 +44,8 @@ class Plane:
                     "at `fixed`, by default their means"
                 )
             features = range(n)
+        if isinstance(features, (str, Integral)):
+            features = (features,)
         chosen = tuple(_place(item, n, named) for item in features)
         if len(chosen) != wanted or len(set(chosen)) != wanted:
             raise ValueError(f"features={tuple(features)!r} must be {wanted} different features")

@@ -11,7 +11,16 @@ import numpy.typing as npt
 from adiabat.analysis.sets import held_model
 from adiabat.analysis.trajectory import Trajectory, trajectories, unlearning_trajectory
 from adiabat.engine.report import UpdateReport
-from adiabat.plots.canvas import COLOURS, INK, axes, legend_beside, line_style, pyplot
+from adiabat.plots.canvas import (
+    COLOURS,
+    INK,
+    OTHERS,
+    axes,
+    legend_beside,
+    legend_key,
+    line_style,
+    pyplot,
+)
 
 # More curves than this are not named one by one.
 MOST_NAMED = 10
@@ -221,7 +230,7 @@ class TrajectoryDisplay:
         steps = np.arange(len(path))
         others = np.setdiff1d(np.arange(values.shape[1]), rows)
         moving = others[np.nanmax(path.alpha[:, others], axis=0, initial=0.0) > 0.0]
-        ax.plot(steps, values[:, moving], color="#B8B8B8", linewidth=0.7, zorder=1)
+        ax.plot(steps, values[:, moving], zorder=1, **OTHERS)
         few = len(rows) <= MOST_NAMED
         for i, (sample, row) in enumerate(zip(self.ids, rows, strict=True)):
             style = line_style(i) if few else _ROLES[_role(path, row)]
@@ -271,26 +280,20 @@ class TrajectoryDisplay:
             )  # fmt: skip
 
     def _keys(self, few: bool) -> list[Any]:
-        from matplotlib.lines import Line2D
-
         if self.kind != "unlearning":
-            keys = [Line2D([], [], color="#B8B8B8", linewidth=0.7, label="other samples")]
+            keys = [legend_key("other samples", **OTHERS)]
             if not few:
                 [path] = self.paths
                 roles = {_role(path, path.row_of(sample)) for sample in self.ids}
-                named = [Line2D([], [], label=role, **_ROLES[role]) for role in sorted(roles)]
+                named = [legend_key(role, **_ROLES[role]) for role in sorted(roles)]
                 return [*named, *(keys if len(self.ids) < len(set(path.ids.tolist())) else [])]
             return keys
-        keys = [
-            Line2D(
-                [], [], color=INK, marker="o", markerfacecolor="white", linestyle="",
-                label="leave-one-out margin",
-            )
-        ]  # fmt: skip
+        hollow = {"marker": "o", "markerfacecolor": "white", "color": INK, "linestyle": ""}
+        keys = [legend_key("leave-one-out margin", **hollow)]
         if few:
-            keys.append(Line2D([], [], color=INK, ls=":", lw=0.8, label="linear response"))
+            keys.append(legend_key("linear response", color=INK, linestyle=":", linewidth=0.8))
         if any(path.machine for path in self.paths):
-            keys.append(Line2D([], [], label="leave-one-out error below", **_ERROR_LINE))
+            keys.append(legend_key("leave-one-out error below", **_ERROR_LINE))
         return keys
 
 
