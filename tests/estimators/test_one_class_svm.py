@@ -136,5 +136,7 @@ def test_a_plain_copy_decides_the_same() -> None:
         model = OneClassSVM(kernel=kernel, nu=0.3).fit(X + 1.0)
         model.forget(range(10))
         plain = model.to_sklearn()
-        np.testing.assert_allclose(plain.decision_function(X), model.decision_function(X), atol=1e-9)
+        np.testing.assert_allclose(
+            plain.decision_function(X), model.decision_function(X), atol=1e-9
+        )
         np.testing.assert_allclose(plain.score_samples(X), model.score_samples(X), atol=1e-9)

@@ -123,9 +123,7 @@ def test_targets_may_be_large_and_far_from_zero(solver: str) -> None:
         shifted = scale * y + offset
         model = SVR(C=10.0 * scale, epsilon=0.1 * scale, gamma=0.5, solver=solver).fit(X, shifted)
         plain = SVR(C=10.0, epsilon=0.1, gamma=0.5).fit(X, y)
-        np.testing.assert_allclose(
-            (model.predict(X) - offset) / scale, plain.predict(X), atol=1e-7
-        )
+        np.testing.assert_allclose((model.predict(X) - offset) / scale, plain.predict(X), atol=1e-7)
         shifted[[3, 4]] += scale
         model.revise([3, 4], y=shifted[[3, 4]])
         assert_is_optimum(model, roster(X, shifted), X[:5])

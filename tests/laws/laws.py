@@ -21,7 +21,12 @@ import adiabat
 from adiabat import IdError
 
 from laws.compare import (
-    ESTIMATORS, assert_is_optimum, assert_same, assert_same_on, exact_state, kind_of,
+    ESTIMATORS,
+    assert_is_optimum,
+    assert_same,
+    assert_same_on,
+    exact_state,
+    kind_of,
 )  # fmt: skip
 from laws.streams import SUPERVISED, Correct, apply, random_steps, random_tuning, write_down
 from oracles.operations import Rng, Roster, Update

@@ -88,7 +88,9 @@ _KERNELS: list[dict[str, Any]] = [
 
 def random_tuning(problem: Problem, rng: Rng) -> Tune:
     """Mostly what moves boxes, targets and sums; now and then another kernel and back."""
-    kernel = {k: v for k, v in problem.params.items() if k in ("kernel", "gamma", "degree", "coef0")}
+    kernel = {
+        k: v for k, v in problem.params.items() if k in ("kernel", "gamma", "degree", "coef0")
+    }
     chance = rng.random()
     if chance < 0.1:
         far = float(np.abs(problem.X).max()) > 100.0  # where no digits of a power would be left

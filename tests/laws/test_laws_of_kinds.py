@@ -19,16 +19,22 @@ KINDS = ["svr", "one_class", "svdd"]
 SOLVERS = ["auto", "path", "exchange"]
 FAMILIES = [(kind, name) for kind in KINDS for name in families(kind)]
 VARIANTS = [(kind, name) for kind in KINDS for name in variants(kind)]
+# Each law on every other family, the laws of exactness on all of them.
+CASES = [
+    (law, where)
+    for number, law in enumerate(laws.LAWS)
+    for place, where in enumerate(FAMILIES)
+    if law in EXACTNESS or (number + place) % 2
+]
 
 
-def labels(kind_and_family: Any) -> str:
-    return " ".join(kind_and_family) if isinstance(kind_and_family, tuple) else str(kind_and_family)
+def labels(part: Any) -> str:
+    return " ".join(part) if isinstance(part, tuple) else name_of(part)
 
 
-@pytest.mark.parametrize("where", FAMILIES, ids=labels)
-@pytest.mark.parametrize("law", laws.LAWS, ids=name_of)
+@pytest.mark.parametrize(("law", "where"), CASES, ids=labels)
 def test_law_on_family(law: laws.Law, where: tuple[str, str]) -> None:
-    """Each law on each family by one solver, in turn; `test_exactness` has them all."""
+    """By one of the solvers, which chance chooses."""
     kind, family = where
     rng = chance(name_of(law), kind, family)
     law(families(kind)[family](rng), str(rng.choice(SOLVERS)), rng)
@@ -38,9 +44,8 @@ def test_law_on_family(law: laws.Law, where: tuple[str, str]) -> None:
 def test_exactness_for_all_parameters(where: tuple[str, str]) -> None:
     kind, family = where
     rng = chance(kind, family)
-    problem = variants(kind)[family](rng)
-    for law, solver in zip(EXACTNESS, rng.permutation(SOLVERS), strict=False):
-        law(problem, str(solver), rng)
+    law = EXACTNESS[rng.integers(len(EXACTNESS))]
+    law(variants(kind)[family](rng), str(rng.choice(SOLVERS)), rng)
 
 
 KERNELS: list[dict[str, Any]] = [
@@ -83,7 +88,7 @@ def tiny_problems(draw: Any, kind: str) -> Problem:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("law", laws.LAWS, ids=name_of)
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(data=st.data(), solver=st.sampled_from(SOLVERS), seed=st.integers(0, 2**32 - 1))
 def test_law_on_whatever_hypothesis_finds(
     law: laws.Law, kind: str, data: Any, solver: str, seed: int
