@@ -220,7 +220,7 @@ def test_bad_input_before_fit_leaves_the_model_unfitted(kind: str) -> None:
         lambda: model.partial_fit(NEW, TARGETS, sample_weight=[0.0, 0.0]),
         lambda: model.partial_fit(np.empty((0, 3)), []),
     ):
-        with pytest.raises(ValueError, match="X|ids|sample_weight|sample"):
+        with pytest.raises(ValueError, match=r"X|ids|sample"):
             act()
     assert set(vars(model)) == before
     assert not any(hasattr(model, name) for name in ("ids_", "support_", "dual_coef_"))

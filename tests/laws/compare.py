@@ -159,7 +159,7 @@ def size_of_objective(task: Task, objective: float) -> float:
 
 
 def best_origin(kind: str, params: dict[str, Any], X: Any) -> Any:
-    """Where rows are measured from: their middle, where the kernel is linear and only b takes it up.
+    """Where rows are measured from: their middle, if the kernel is linear and only b takes it up.
 
     Far from zero the rounding of u alone would blur the oracle's f.
     """

@@ -137,7 +137,7 @@ def soak_families(
     kind: str = "svc",
     tune: bool = False,
 ) -> Iterator[tuple[str, Tally]]:
-    """Every family under its own parameters and under all others, two classes and three, in turn."""
+    """Every family under its own parameters and others, two classes and three, in turn."""
     if kind == "svc":
         every = {**FAMILIES, **C_VARIANTS}
         plan = [(name, make, False) for name, make in every.items()]

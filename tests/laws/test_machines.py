@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from hypothesis import Phase, settings
@@ -45,8 +45,8 @@ class Life(RuleBasedStateMachine):
 
     kind = "svc"
     labels: Any = (0, 1)
-    shapes: Any = {"C": (1e-3, 1.0, 10.0, 100.0, 1e3)}
-    retuned: Any = {"class_weight": (None, {0: 2.0}, {0: 0.5, 1: 3.0})}
+    shapes: ClassVar[dict[str, Any]] = {"C": (1e-3, 1.0, 10.0, 100.0, 1e3)}
+    retuned: ClassVar[dict[str, Any]] = {"class_weight": (None, {0: 2.0}, {0: 0.5, 1: 3.0})}
 
     @initialize(
         data=st.data(),
@@ -187,8 +187,11 @@ class LifeOfRegression(Life):
 
     kind = "svr"
     labels = (-1.0, -0.5, 0.0, 0.5, 1.0, 3.0)
-    shapes: Any = {"C": (1e-3, 1.0, 10.0, 1e3), "epsilon": (0.0, 0.25, 0.5, 10.0)}
-    retuned: Any = {}
+    shapes: ClassVar[dict[str, Any]] = {
+        "C": (1e-3, 1.0, 10.0, 1e3),
+        "epsilon": (0.0, 0.25, 0.5, 10.0),
+    }
+    retuned: ClassVar[dict[str, Any]] = {}
 
 
 class LifeOfOneClass(Life):
@@ -196,8 +199,8 @@ class LifeOfOneClass(Life):
 
     kind = "one_class"
     labels = (0.0,)
-    shapes: Any = {"nu": (1e-3, 0.25, 0.5, 1.0)}
-    retuned: Any = {}
+    shapes: ClassVar[dict[str, Any]] = {"nu": (1e-3, 0.25, 0.5, 1.0)}
+    retuned: ClassVar[dict[str, Any]] = {}
 
 
 class LifeOfSphere(Life):
@@ -205,8 +208,8 @@ class LifeOfSphere(Life):
 
     kind = "svdd"
     labels = (0.0,)
-    shapes: Any = {"C": (1e-3, 0.1, 0.25, 1.0, 10.0)}
-    retuned: Any = {}
+    shapes: ClassVar[dict[str, Any]] = {"C": (1e-3, 0.1, 0.25, 1.0, 10.0)}
+    retuned: ClassVar[dict[str, Any]] = {}
 
 
 def live(machine: type[Life], examples: int) -> None:

@@ -29,8 +29,8 @@ from .operations import (
 )  # fmt: skip
 
 __all__ = [
-    "C_VALUES", "C_VARIANTS", "FAMILIES", "Add", "Family", "Operation", "Problem", "Remove", "Revise",
-    "Roster", "Sample", "Update", "gram", "gram_of", "random_operations", "with_C",
+    "C_VALUES", "C_VARIANTS", "FAMILIES", "Add", "Family", "Operation", "Problem", "Remove",
+    "Revise", "Roster", "Sample", "Update", "gram", "gram_of", "random_operations", "with_C",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------
