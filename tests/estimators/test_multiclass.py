@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from adiabat import SVC
 
-from laws.compare import assert_is_optimum, assert_same, pair_values
+from laws.compare import assert_is_optimum, assert_same, values_of
 from oracles.operations import Roster
 
 # LIBSVM keeps its kernel in float32.
@@ -257,7 +257,7 @@ def test_export_to_scikit_learn(name: str, classes: int, sparse: bool) -> None:
         else -_pairs_of(plain, given),
         model.decision_function(probe)
         if classes == 2 or name == "ovo"
-        else np.column_stack(list(pair_values(model, probe).values())),
+        else np.column_stack(list(values_of(model, probe).values())),
         rtol=0.0,
         atol=1e-9,
     )

@@ -9,15 +9,20 @@ rounding decides whether it fixes b, decision values are compared up to a consta
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from adiabat import SVC, SVDD, SVR, OneClassSVM
+
 from oracles import batch_qp, problems
-from oracles.batch_qp import EPS, Solution
+from oracles.batch_qp import EPS
+from oracles.machines import SHIFT_FREE, Task, by_row, seen, tasks
 from oracles.operations import Roster
+
+ESTIMATORS: dict[str, Any] = {"svc": SVC, "svr": SVR, "one_class": OneClassSVM, "svdd": SVDD}
 
 TOL_OBJECTIVE = 1e-9
 TOL_F = 1e-7
@@ -32,7 +37,7 @@ class Difference:
     roundings.
     """
 
-    pair: tuple[Any, Any]
+    machine: Any
     objective: float
     f: float
     strained: float
@@ -43,14 +48,27 @@ class Difference:
         return self.strained <= 1.0
 
 
+def kind_of(model: Any) -> str:
+    """The kind of machine that an estimator is."""
+    return next(kind for kind, estimator in ESTIMATORS.items() if type(model) is estimator)
+
+
 def parameters(model: Any) -> dict[str, Any]:
-    """What the oracle needs to know of a model: C and the kernel, gamma settled."""
-    values = {name: getattr(model, name) for name in ("C", "kernel", "degree", "coef0")}
-    return values if model.kernel == "linear" else {**values, "gamma": model.gamma_}
+    """What the oracle needs to know of a model: parameters, those taken from data settled."""
+    own = {"svc": ("C",), "svr": ("C", "epsilon"), "one_class": ("nu",), "svdd": ("C",)}
+    names = (*own[kind_of(model)], "kernel", "degree", "coef0")
+    values = {name: getattr(model, name) for name in names}
+    if model.kernel != "linear":
+        values["gamma"] = model.gamma_
+    factors = model.certificate().held_fixed.get("class_weight")
+    return values if factors is None else {**values, "class_weight": factors}
 
 
-def pair_values(model: Any, X: Any) -> dict[tuple[Any, Any], Any]:
-    """Decision values of every pair of classes, above 0 for the second."""
+def values_of(model: Any, X: Any) -> dict[Any, Any]:
+    """Decision values by machine; of a pair of classes above 0 for the second."""
+    kind = kind_of(model)
+    if kind != "svc":
+        return {"all": model.predict(X) if kind == "svr" else model.decision_function(X)}
     classes = model.classes_.tolist()
     shape = model.decision_function_shape
     model.decision_function_shape = "ovo"
@@ -63,32 +81,32 @@ def pair_values(model: Any, X: Any) -> dict[tuple[Any, Any], Any]:
     return {pair: -f[:, k] for k, pair in enumerate(combinations(classes, 2))}
 
 
-def pair_weights(model: Any) -> dict[tuple[Any, Any], tuple[Any, float]]:
-    """(u in the order of ids_, b) of every pair, from the public attributes."""
-    classes = model.classes_.tolist()
+def weights_of(model: Any) -> dict[Any, Any]:
+    """Weights of the samples in the order of ids_ by machine, from the public attributes."""
     n, support, dual = len(model.ids_), model.support_, model.dual_coef_
+    if kind_of(model) != "svc":
+        u = np.zeros(n)
+        u[support] = dual[0]
+        return {"all": u}
+    classes = model.classes_.tolist()
     sign = 1.0 if len(classes) == 2 else -1.0
     rank = np.repeat(np.arange(len(classes)), model.n_support_)
     weights = {}
-    for k, (i, j) in enumerate(combinations(range(len(classes)), 2)):
+    for i, j in combinations(range(len(classes)), 2):
         u = np.zeros(n)
         for own, other in ((i, j), (j, i)):
             row = 0 if len(classes) == 2 else other - (other > own)
             mine = rank == own
             u[support[mine]] = sign * dual[row, mine]
-        weights[classes[i], classes[j]] = u, float(sign * model.intercept_[k])
+        weights[classes[i], classes[j]] = u
     return weights
 
 
-def truth(
-    params: dict[str, Any], roster: Roster, pair: tuple[Any, Any]
-) -> tuple[Solution, Any, Any]:
-    """(optimum, mask of its rows in the roster, their kernel matrix) for two of the classes."""
-    chosen = np.isin(roster.y, pair)
-    X = roster.X[chosen]
-    K = problems.gram_of(params, X, X)
-    sign = np.where(roster.y[chosen] == pair[1], 1.0, -1.0)
-    return batch_qp.solve_svc(K, sign, params["C"], roster.sample_weight[chosen]), chosen, K
+def tasks_of(model: Any, roster: Roster) -> tuple[dict[str, Any], Any, list[Task]]:
+    """(parameters, the origin that rows are measured from, problems of the machines) of a model."""
+    params, kind = parameters(model), kind_of(model)
+    origin = best_origin(kind, params, roster.X)
+    return params, origin, tasks(kind, params, roster.X - origin, roster.y, roster.sample_weight)
 
 
 def differences(model: Any, roster: Roster, X_other: Any) -> list[Difference]:
@@ -97,47 +115,57 @@ def differences(model: Any, roster: Roster, X_other: Any) -> list[Difference]:
     Raises ArithmeticError where the oracle has no answer of that precision.
     """
     assert model.ids_.tolist() == roster.ids.tolist(), "ids_ are not the rows learned, in order"
-    assert model.classes_.tolist() == np.unique(roster.y).tolist()
-    if len(model.classes_) < 2:
-        return []
-    params = parameters(model)
+    kind = kind_of(model)
+    if kind == "svc":
+        assert model.classes_.tolist() == np.unique(roster.y).tolist()
+        if len(model.classes_) < 2:
+            return []
     X = np.vstack([roster.X, X_other])
-    found, held = pair_values(model, X), pair_weights(model)
-    roster, X = near_origin(params, roster, X)
+    found, held = values_of(model, X), weights_of(model)
+    params, origin, machines = tasks_of(model, roster)
+    X = X - origin
     result = []
-    for pair, values in found.items():
-        best, chosen, K = truth(params, roster, pair)
-        t = np.where(roster.y[chosen] == pair[1], 1.0, -1.0)
-        u, _ = held[pair]
-        assert not u[~chosen].any(), "a row of another class has weight in this machine"
-        objective = batch_qp.objective(K, t, u[chosen])
-        K_all = problems.gram_of(params, X, roster.X[chosen])
-        expected = np.asarray(batch_qp.exact_product(K_all, best.u) + best.b, dtype=np.float64)
-        rows = batch_qp.svc_rows(t, params["C"], roster.sample_weight[chosen])
-        if hangs_on_a_digit(K, rows, best.u):
+    for task in machines:
+        values, u = found[task.key], held[task.key]
+        best = task.solve()
+        elsewhere = np.ones(len(u), dtype=bool)
+        elsewhere[task.sample] = False
+        assert not u[elsewhere].any(), "a row of another class has weight in this machine"
+        t = task.rows.t
+        own = u[task.sample] if kind == "svc" else by_row(kind, u)
+        objective = batch_qp.objective(task.K, t, own)
+        K_all = problems.gram_of(params, X, X[task.sample])
+        f = np.asarray(batch_qp.exact_product(K_all, best.u) + best.b, dtype=np.float64)
+        expected = seen(kind, params, f, X)
+        if hangs_on_a_digit(task.K, task.rows, best.u):
             values, expected = values - values[0], expected - expected[0]
-        floor = rounding_of(K, t, best.u)
+        floor = rounding_of(kind, task, best.u)
         if best.kkt_violation > max(floor, 0.01 * TOL_F):
             raise ArithmeticError(f"the oracle itself is off by {best.kkt_violation:.1e}")
-        cost = floor * params["C"] * float(roster.sample_weight[chosen].sum())
-        goal = max(abs(best.objective), 1e-3 * params["C"])  # 0 where a class has no weight
+        goal = size_of_objective(task, best.objective)
         off = float(np.abs(values - expected).max(initial=0.0))
         size = max(1.0, float(np.abs(expected).max(initial=0.0)))
         off_goal = abs(objective - best.objective)
-        strained = max(off_goal / (TOL_OBJECTIVE * goal + cost), off / (TOL_F * size + floor))
-        result.append(Difference(pair, off_goal / goal, off / size, strained, best.unique_f))
+        allowed = TOL_OBJECTIVE * goal + floor * float((task.rows.hi - task.rows.lo).sum())
+        strained = max(off_goal / allowed, off / (TOL_F * size + floor))
+        result.append(Difference(task.key, off_goal / goal, off / size, strained, best.unique_f))
     return result
 
 
-def near_origin(params: dict[str, Any], roster: Roster, X: Any) -> tuple[Roster, Any]:
-    """The same problem with rows around zero, where the kernel is linear: only b takes it up.
+def size_of_objective(task: Task, objective: float) -> float:
+    """What a difference of objectives is relative to: 0 would be the size where weights are 0."""
+    box = float((task.rows.hi - task.rows.lo).max(initial=0.0))
+    return max(abs(objective), 1e-3 * box) or 1.0
+
+
+def best_origin(kind: str, params: dict[str, Any], X: Any) -> Any:
+    """Where rows are measured from: their middle, if the kernel is linear and only b takes it up.
 
     Far from zero the rounding of u alone would blur the oracle's f.
     """
-    if params["kernel"] != "linear":
-        return roster, X
-    origin = np.round(roster.X.mean(axis=0))
-    return replace(roster, X=roster.X - origin), X - origin
+    if params["kernel"] != "linear" or kind not in SHIFT_FREE:
+        return np.zeros(X.shape[1])
+    return np.round(X.mean(axis=0))
 
 
 def hangs_on_a_digit(K: Any, rows: batch_qp.Rows, u: Any) -> bool:
@@ -148,14 +176,18 @@ def hangs_on_a_digit(K: Any, rows: batch_qp.Rows, u: Any) -> bool:
     return bool(np.any(~low & ~high))
 
 
-def rounding_of(K: Any, t: Any, u: Any) -> float:
+def rounding_of(kind: str, task: Task, u: Any) -> float:
     """What no method can see: a few roundings of f, for the best placed origin of the kernel.
 
     It matters where C is huge and binds, as terms of size C k(x, z) then add up to an f near 1; a
     row that is off by it changes the objective by it times C.
     """
-    centred, t = batch_qp.centred(K, t, 0.0)
-    return ROUNDINGS * EPS * batch_qp.size_of_f(centred, t, u) if len(u) else 0.0
+    K, t = task.K, task.rows.t
+    if not len(u):
+        return 0.0
+    if kind in SHIFT_FREE:
+        K, t = batch_qp.centred(K, t, 0.0)
+    return ROUNDINGS * EPS * batch_qp.size_of_f(K, t, u)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -182,53 +214,54 @@ def assert_same(one: Any, other: Any, roster: Roster, X_other: Any) -> None:
 
 def assert_same_on(one: Any, other: Any, roster: Roster, X_other: Any) -> None:
     """Two models that hold the rows in the roster, and else rows without weight, are one model."""
-    assert one.classes_.tolist() == other.classes_.tolist()
     assert one.certificate().ok and other.certificate().ok
-    if len(one.classes_) < 2:
-        return
-    params = parameters(one)
+    kind = kind_of(one)
+    if kind == "svc":
+        assert one.classes_.tolist() == other.classes_.tolist()
+        if len(one.classes_) < 2:
+            return
     X = np.vstack([roster.X, X_other])
-    values = pair_values(one, X), pair_values(other, X)
+    values = values_of(one, X), values_of(other, X)
     weights = _by_roster(one, roster), _by_roster(other, roster)
-    roster, _ = near_origin(params, roster, X)
-    for pair in values[0]:
-        chosen = np.isin(roster.y, pair)
-        t = np.where(roster.y[chosen] == pair[1], 1.0, -1.0)
-        K = problems.gram_of(params, roster.X[chosen], roster.X[chosen])
-        rows = batch_qp.svc_rows(t, params["C"], roster.sample_weight[chosen])
-        u, u_other = weights[0][pair], weights[1][pair]
-        f, f_other = values[0][pair], values[1][pair]
-        if any(hangs_on_a_digit(K, rows, v[chosen]) for v in (u, u_other)):
+    for task in tasks_of(one, roster)[2]:
+        rows = task.rows
+        u, u_other = (
+            each[task.key][task.sample] if kind == "svc" else by_row(kind, each[task.key])
+            for each in weights
+        )
+        f, f_other = values[0][task.key], values[1][task.key]
+        if any(hangs_on_a_digit(task.K, rows, v) for v in (u, u_other)):
             f, f_other = f - f[0], f_other - f_other[0]
-        floor = rounding_of(K, t, u[chosen])
+        floor = rounding_of(kind, task, u)
         size = max(1.0, float(np.abs(f).max()))
         np.testing.assert_allclose(
-            f, f_other, rtol=0.0, atol=TOL_F * size + floor, err_msg=f"f of {pair}"
+            f, f_other, rtol=0.0, atol=TOL_F * size + floor, err_msg=f"f of {task.key}"
         )
-        goals = [batch_qp.objective(K, t, v[chosen]) for v in (u, u_other)]
-        cost = floor * float((rows.hi - rows.lo).sum())
-        assert (
-            abs(goals[0] - goals[1])
-            <= TOL_OBJECTIVE * max(abs(goals[0]), 1e-3 * params["C"]) + cost
-        )
+        goals = [batch_qp.objective(task.K, rows.t, v) for v in (u, u_other)]
+        allowed = floor * float((rows.hi - rows.lo).sum())
+        allowed += TOL_OBJECTIVE * size_of_objective(task, goals[0])
+        assert abs(goals[0] - goals[1]) <= allowed
 
 
-def _by_roster(model: Any, roster: Roster) -> dict[tuple[Any, Any], Any]:
-    """`pair_weights`, with u in the order of the roster."""
+def _by_roster(model: Any, roster: Roster) -> dict[Any, Any]:
+    """`weights_of`, in the order of the roster."""
     place = {identity: row for row, identity in enumerate(model.ids_.tolist())}
     order = [place[identity] for identity in roster.ids.tolist()]
-    return {pair: u[order] for pair, (u, _) in pair_weights(model).items()}
+    return {key: u[order] for key, u in weights_of(model).items()}
 
 
 def exact_state(model: Any, X: Any) -> Any:
     """All that a user can see of a model, to the last bit; None if it has learned nothing."""
     if not hasattr(model, "ids_"):
         return None
-    seen = [model.decision_function(X), model.predict(X), model.dual_coef_, model.intercept_]
-    seen += [model.support_, model.n_support_, model.classes_]
+    seen = [model.predict(X), model.dual_coef_, model.intercept_, model.support_]
+    seen += [model.n_support_]
+    seen += [model.decision_function(X)] if hasattr(model, "decision_function") else []
+    seen += [model.classes_] if hasattr(model, "classes_") else []
     return (
         [(part.dtype.str, part.shape, part.tolist()) for part in seen],
         model.ids_.tolist(),
         str(model.last_update_),
+        str(sorted(model.get_params().items())),
         model.certificate().ok,
     )

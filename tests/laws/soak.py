@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Thousands of random operations over all families, each judged, many against the oracle.
 
-    PYTHONPATH=tests python -m laws.soak 4000 --solver exchange --solver path
+    PYTHONPATH=tests python -m laws.soak 4000 --estimator svr --solver exchange --solver path
 
 Every operation's certificate is recomputed from the data; every `--check`-th model is compared
 with an interior point solver. Prints one line for each solver and family, and one for the whole;
@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from adiabat import SVC
-
 from laws.compare import differences
+from laws.laws import fitted
 from laws.streams import apply, random_step, with_third_class, write_down
+from oracles.kinds import KINDS, families, variants
 from oracles.operations import Roster
 from oracles.problems import C_VARIANTS, FAMILIES, Problem
 
@@ -68,15 +68,22 @@ class Tally:
         )
 
 
-def soak(name: str, problem: Problem, solver: str, seed: int, steps: int, check: int) -> Tally:
-    """A stream of steps on one model, from one seed."""
+def soak(
+    name: str,
+    problem: Problem,
+    solver: str,
+    seed: int,
+    steps: int,
+    check: int,
+    tune: bool = False,
+) -> Tally:
+    """A stream of steps on one model, from one seed; with `tune` parameters change, too."""
     rng = np.random.default_rng(seed)
     tally = Tally()
     roster = Roster.of(problem)
-    model = SVC(solver=solver, **problem.params)
-    model.fit(problem.X, problem.y, sample_weight=problem.sample_weight, ids=roster.ids)
+    model = fitted(problem, solver)
     for number in range(steps):
-        step = random_step(problem, roster, rng)
+        step = random_step(problem, roster, rng, tune=tune)
         where = f"{name} solver={solver} seed={seed} step={number} {type(step).__name__}"
         tally.operations += 1
         started = time.perf_counter()
@@ -123,12 +130,21 @@ def _compare(tally: Tally, model: Any, roster: Roster, X_other: Any, where: str)
 
 
 def soak_families(
-    operations: int, solver: str, check: int, first_seed: int = 0
+    operations: int,
+    solver: str,
+    check: int,
+    first_seed: int = 0,
+    kind: str = "svc",
+    tune: bool = False,
 ) -> Iterator[tuple[str, Tally]]:
-    """Every family under its own C and under all others, two classes and three, in turn."""
-    every = {**FAMILIES, **C_VARIANTS}
-    plan = [(name, make, False) for name, make in every.items()]
-    plan += [(f"{name} 3 classes", make, True) for name, make in FAMILIES.items()]
+    """Every family under its own parameters and others, two classes and three, in turn."""
+    if kind == "svc":
+        every = {**FAMILIES, **C_VARIANTS}
+        plan = [(name, make, False) for name, make in every.items()]
+        plan += [(f"{name} 3 classes", make, True) for name, make in FAMILIES.items()]
+    else:
+        every = {**families(kind), **variants(kind)}
+        plan = [(name, make, False) for name, make in every.items()]
     done, seed = 0, first_seed
     while done < operations:
         for name, make, three in plan:
@@ -137,7 +153,7 @@ def soak_families(
             steps = min(STEPS_EACH, operations - done)
             if steps <= 0:
                 return
-            yield name, soak(name, problem, solver, seed, steps, check)
+            yield name, soak(name, problem, solver, seed, steps, check, tune)
             done += steps
         seed += 1
 
@@ -145,7 +161,9 @@ def soak_families(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("operations", type=int, nargs="?", default=2000)
+    parser.add_argument("--estimator", default="svc", choices=[k.replace("_", "-") for k in KINDS])
     parser.add_argument("--solver", action="append", choices=["auto", "exchange", "path"])
+    parser.add_argument("--tune", action="store_true", help="change parameters, too")
     parser.add_argument("--check", type=int, default=5, help="compare every so many operations")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--families", action="store_true", help="a line for each family")
@@ -154,11 +172,12 @@ def main() -> int:
     for solver in arguments.solver or ["auto", "path"]:
         whole = Tally()
         by_family: dict[str, Tally] = {}
+        kind = arguments.estimator.replace("-", "_")
         for name, tally in soak_families(
-            arguments.operations, solver, arguments.check, arguments.seed
+            arguments.operations, solver, arguments.check, arguments.seed, kind, arguments.tune
         ):
             whole.merge(tally)
-            by_family.setdefault(name.partition("-C=")[0], Tally()).merge(tally)
+            by_family.setdefault(name.partition("-")[0], Tally()).merge(tally)
         if arguments.families:
             for name, tally in by_family.items():
                 print(f"{solver:9s} {name:40s} {tally}")

@@ -27,7 +27,14 @@ class Correct:
     sample_weight: Any = None
 
 
-Step = Add | Remove | Revise | Update | Correct
+@dataclass(frozen=True)
+class Tune:
+    """``retune(**params)``."""
+
+    params: dict[str, Any]
+
+
+Step = Add | Remove | Revise | Update | Correct | Tune
 
 
 def apply(model: Any, step: Step) -> None:
@@ -42,12 +49,16 @@ def apply(model: Any, step: Step) -> None:
         model.update(
             step.X, step.y, ids=step.ids, sample_weight=step.sample_weight, remove=step.remove
         )
+    elif isinstance(step, Tune):
+        assert model.retune(**step.params) is model.last_update_
     else:
         model.revise(step.ids, X=step.X, y=step.y, sample_weight=step.sample_weight)
 
 
 def write_down(roster: Roster, step: Step) -> None:
-    """Carry a step out on plain arrays."""
+    """Carry a step out on plain arrays, which know nothing of parameters."""
+    if isinstance(step, Tune):
+        return
     if not isinstance(step, Correct):
         roster.apply(step)
         return
@@ -61,16 +72,60 @@ def write_down(roster: Roster, step: Step) -> None:
             setattr(roster, name, kept)
 
 
+SUPERVISED = ("svc", "svr")
+_SHAPES: dict[str, dict[str, list[Any]]] = {
+    "svc": {"C": [1e-3, 0.1, 1.0, 10.0, 1e3], "class_weight": [None, {1: 3.0, -1: 0.5}]},
+    "svr": {"C": [1e-3, 0.1, 1.0, 10.0, 1e3], "epsilon": [0.0, 0.1, 0.25, 0.5, 50.0]},
+    "one_class": {"nu": [1e-3, 0.1, 0.3, 0.5, 1.0]},
+    "svdd": {"C": [1e-3, 1 / 30, 0.1, 0.5, 1.0, 1e3]},
+}
+_KERNELS: list[dict[str, Any]] = [
+    {"kernel": "linear"},
+    {"kernel": "rbf", "gamma": 0.5},
+    {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0},
+]
+
+
+def random_tuning(problem: Problem, rng: Rng) -> Tune:
+    """Mostly what moves boxes, targets and sums; now and then another kernel and back."""
+    kernel = {
+        k: v for k, v in problem.params.items() if k in ("kernel", "gamma", "degree", "coef0")
+    }
+    chance = rng.random()
+    if chance < 0.1:
+        far = float(np.abs(problem.X).max()) > 100.0  # where no digits of a power would be left
+        return Tune(_KERNELS[rng.integers(len(_KERNELS) - far)])
+    if chance < 0.3:
+        return Tune(kernel)
+    shapes = _SHAPES[problem.kind]
+    names = list(shapes) if rng.random() < 0.3 else [str(rng.choice(list(shapes)))]
+    if rng.random() < 0.3:
+        return Tune({name: problem.params.get(name) for name in names})
+    return Tune({name: shapes[name][rng.integers(len(shapes[name]))] for name in names})
+
+
 def random_weights(rng: Rng, count: int) -> Any:
     """Thirds, halves and small numbers, a few of them zero."""
     return rng.choice([0.0, 1 / 3, 0.5, 1.0, 2.0, 3.0], size=count)
 
 
 def random_step(
-    problem: Problem, roster: Roster, rng: Rng, *, largest: int = 8, fewest: int = 2, most: int = 90
+    problem: Problem,
+    roster: Roster,
+    rng: Rng,
+    *,
+    largest: int = 8,
+    fewest: int = 2,
+    most: int = 90,
+    tune: bool = False,
 ) -> Step:
-    """One step on a model that holds what the roster says; `fewest` rows always stay."""
+    """One step on a model that holds what the roster says; `fewest` rows always stay.
+
+    With `tune` one step in six changes parameters.
+    """
     n = len(roster.ids)
+    if tune and rng.random() < 1 / 6:
+        return random_tuning(problem, rng)
     count = 1 if rng.random() < 0.5 else int(rng.integers(2, largest + 1))
     going = min(count, n - fewest)
     verbs = ["labels", "weights", "features", "several"]
@@ -91,9 +146,9 @@ def random_step(
     ids = rng.choice(roster.ids, size=min(count, n), replace=False)
     labels = rng.choice(np.unique(problem.y), size=len(ids))
     features = problem.draw(rng, len(ids)).X
-    if verb == "labels":
+    if verb == "labels" and problem.kind in SUPERVISED:
         return Revise(ids, labels)
-    if verb == "weights":
+    if verb in ("weights", "labels"):
         return Correct(ids, sample_weight=random_weights(rng, len(ids)))
     if verb == "features":
         return Correct(ids, X=features)
@@ -101,7 +156,7 @@ def random_step(
 
 
 def random_steps(
-    problem: Problem, rng: Rng, steps: int, **limits: int
+    problem: Problem, rng: Rng, steps: int, **limits: Any
 ) -> Iterator[tuple[Step, Roster]]:
     """A stream of steps, each with the roster as it is after that step."""
     roster = Roster.of(problem)

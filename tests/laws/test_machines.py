@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from hypothesis import Phase, settings
@@ -17,21 +17,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from adiabat import SVC
-
-from laws.compare import assert_is_optimum, assert_same
-from laws.streams import Correct, apply, write_down
+from laws.compare import ESTIMATORS, assert_is_optimum, assert_same
+from laws.laws import fit_on
+from laws.streams import Correct, Tune, apply, write_down
 from oracles.operations import Add, Remove, Roster, Update
 
 WIDTH = 2
-CONFIGURATIONS = [
-    {"kernel": "linear", "C": 1.0},
-    {"kernel": "linear", "C": 1e3},
-    {"kernel": "rbf", "gamma": 0.5, "C": 1.0},
-    {"kernel": "rbf", "gamma": 0.05, "C": 100.0},
-    {"kernel": "laplacian", "gamma": 0.5, "C": 10.0},
-    {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0, "C": 10.0},
-    {"kernel": "rbf", "gamma": 0.5, "C": 1e-3},
+KERNELS = [
+    {"kernel": "linear"},
+    {"kernel": "rbf", "gamma": 0.5},
+    {"kernel": "rbf", "gamma": 0.05},
+    {"kernel": "laplacian", "gamma": 0.5},
+    {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0},
 ]
 PROBE = np.array([[-1.5, 0.5], [0.25, 2.0], [3.0, -3.0]])
 MOST_ROWS = 40
@@ -46,18 +43,25 @@ seeds = st.integers(0, 2**16)
 class Life(RuleBasedStateMachine):
     """A model and plain arrays live through the same events."""
 
+    kind = "svc"
     labels: Any = (0, 1)
+    shapes: ClassVar[dict[str, Any]] = {"C": (1e-3, 1.0, 10.0, 100.0, 1e3)}
+    retuned: ClassVar[dict[str, Any]] = {"class_weight": (None, {0: 2.0}, {0: 0.5, 1: 3.0})}
 
     @initialize(
-        config=st.sampled_from(CONFIGURATIONS), solver=st.sampled_from(["auto", "path"]), seed=seeds
+        data=st.data(),
+        kernel=st.sampled_from(KERNELS),
+        solver=st.sampled_from(["auto", "path", "exchange"]),
+        seed=seeds,
     )
-    def begin(self, config: dict[str, Any], solver: str, seed: int) -> None:
+    def begin(self, data: Any, kernel: dict[str, Any], solver: str, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        self.model = SVC(solver=solver, decision_function_shape="ovo", **config)
-        n = int(rng.integers(2, 12))
+        shape = {name: data.draw(st.sampled_from(values)) for name, values in self.shapes.items()}
+        self.model = ESTIMATORS[self.kind](solver=solver, **kernel, **shape)
+        n = int(rng.integers(1, 12))
         X = rng.integers(-3, 4, (n, WIDTH)).astype(np.float64)
         self.roster = Roster(X, rng.choice(self.labels, n), np.ones(n), np.arange(n))
-        self.model.fit(X, self.roster.y)
+        fit_on(self.model, self.roster)
         self.events = 0
 
     # -- what can happen -------------------------------------------------------------------------
@@ -112,6 +116,16 @@ class Life(RuleBasedStateMachine):
             Add(X, self.draw_labels(data, 2), self.roster.next_id + np.arange(2), np.ones(2))
         )
 
+    @rule(data=st.data())
+    def retune_shape(self, data: Any) -> None:
+        choices = {**self.shapes, **self.retuned}
+        names = data.draw(st.lists(st.sampled_from(list(choices)), min_size=1, unique=True))
+        self.happen(Tune({name: data.draw(st.sampled_from(choices[name])) for name in names}))
+
+    @rule(kernel=st.sampled_from(KERNELS))
+    def retune_kernel(self, kernel: dict[str, Any]) -> None:
+        self.happen(Tune(kernel))
+
     # -- what must hold --------------------------------------------------------------------------
 
     @invariant()
@@ -120,16 +134,15 @@ class Life(RuleBasedStateMachine):
             certificate = self.model.certificate()
             assert certificate.ok, str(certificate)
             assert self.model.ids_.tolist() == self.roster.ids.tolist()
-            assert self.model.classes_.tolist() == np.unique(self.roster.y).tolist()
+            if self.kind == "svc":
+                assert self.model.classes_.tolist() == np.unique(self.roster.y).tolist()
 
     def teardown(self) -> None:
         if hasattr(self, "roster"):
             assert_is_optimum(self.model, self.roster, PROBE)
             if self.roster.sample_weight.any():
-                afresh = SVC(**self.model.get_params())
-                held = self.roster
-                afresh.fit(held.X, held.y, sample_weight=held.sample_weight, ids=held.ids)
-                assert_same(self.model, afresh, held, PROBE)
+                afresh = fit_on(type(self.model)(**self.model.get_params()), self.roster)
+                assert_same(self.model, afresh, self.roster, PROBE)
 
     # -- within ----------------------------------------------------------------------------------
 
@@ -169,6 +182,36 @@ class LifeOfThreeClasses(Life):
     labels = (0, 1, 2)
 
 
+class LifeOfRegression(Life):
+    """Targets on a grid, so that the edges of the tube tie."""
+
+    kind = "svr"
+    labels = (-1.0, -0.5, 0.0, 0.5, 1.0, 3.0)
+    shapes: ClassVar[dict[str, Any]] = {
+        "C": (1e-3, 1.0, 10.0, 1e3),
+        "epsilon": (0.0, 0.25, 0.5, 10.0),
+    }
+    retuned: ClassVar[dict[str, Any]] = {}
+
+
+class LifeOfOneClass(Life):
+    """A sum that grows and falls with the samples."""
+
+    kind = "one_class"
+    labels = (0.0,)
+    shapes: ClassVar[dict[str, Any]] = {"nu": (1e-3, 0.25, 0.5, 1.0)}
+    retuned: ClassVar[dict[str, Any]] = {}
+
+
+class LifeOfSphere(Life):
+    """A sphere that begins with one sample, and now and then has too few for its C."""
+
+    kind = "svdd"
+    labels = (0.0,)
+    shapes: ClassVar[dict[str, Any]] = {"C": (1e-3, 0.1, 0.25, 1.0, 10.0)}
+    retuned: ClassVar[dict[str, Any]] = {}
+
+
 def live(machine: type[Life], examples: int) -> None:
     run_state_machine_as_test(
         machine,
@@ -182,3 +225,15 @@ def test_life_of_two_classes() -> None:
 
 def test_life_of_three_classes() -> None:
     live(LifeOfThreeClasses, 25)
+
+
+def test_life_of_regression() -> None:
+    live(LifeOfRegression, 15)
+
+
+def test_life_of_one_class() -> None:
+    live(LifeOfOneClass, 15)
+
+
+def test_life_of_sphere() -> None:
+    live(LifeOfSphere, 15)

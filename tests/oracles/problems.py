@@ -29,8 +29,8 @@ from .operations import (
 )  # fmt: skip
 
 __all__ = [
-    "C_VALUES", "C_VARIANTS", "FAMILIES", "Add", "Operation", "Problem", "Remove", "Revise",
-    "Roster", "Sample", "Update", "gram", "gram_of", "random_operations", "with_C",
+    "C_VALUES", "C_VARIANTS", "FAMILIES", "Add", "Family", "Operation", "Problem", "Remove",
+    "Revise", "Roster", "Sample", "Update", "gram", "gram_of", "random_operations", "with_C",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def gram_of(params: dict[str, Any], X: Floats, Z: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows with labels -1 or +1 and their weights."""
+    """Rows with labels -1 or +1 (or with what another kind of machine has), and their weights."""
 
     X: Floats
     y: Labels
@@ -79,13 +79,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Problem:
-    """A data set, the parameters of a classifier, and a source of more rows of the same kind."""
+    """A data set, the parameters of an estimator, and a source of more rows of the same kind."""
 
     X: Floats
     y: Labels
     params: dict[str, Any]
     draw: Callable[[Rng, int], Sample]
     sample_weight: Floats
+    kind: str = "svc"
 
 
 # ---------------------------------------------------------------------------------------------

@@ -254,10 +254,12 @@ class Machine:
     def infeasibility(self) -> float:
         """How far u is from its box and its sum from d, beyond rounding."""
         outside = np.maximum(self.lo - self.u, self.u - self.hi)
-        balance = abs(float(self.u.sum()) - self.d)
-        if balance <= 8.0 * EPSILON * float(np.abs(self.u).sum()):
-            balance = 0.0
-        return max(float(outside.max(initial=0.0)), balance)
+        return max(float(outside.max(initial=0.0)), self.imbalance(self.u))
+
+    def imbalance(self, u: FloatArray) -> float:
+        """How far a sum of weights is from d, beyond rounding."""
+        balance = abs(float(u.sum()) - self.d)
+        return 0.0 if balance <= 8.0 * EPSILON * float(np.abs(u).sum()) else balance
 
     def centre_bias(self) -> None:
         """Without a row strictly inside its box b has an interval: take its middle (LIBSVM's).
@@ -266,14 +268,21 @@ class Machine:
         interval is that of the problem, whichever optimal u was found, so that b depends on the
         data alone. MARGIN rows that only touch r = 0 at a bound have no say in it.
         """
-        # what the last row took up of the rounding of the sum is no weight of its own
-        rounding = ROUNDINGS * EPSILON * float(np.abs(self.u).sum())
-        room = np.minimum(rounding, 0.5 * (self.hi - self.lo))
+        # What rows took up of the rounding of the sum, or were left with on the way from larger
+        # weights, is no weight of its own: it is below the rounding of u, or moves f by less than
+        # the rounding of f.
+        rounding = float(np.abs(self.u).sum())
+        largest = float(self.samples.diagonal.max(initial=0.0))
+        if largest > 0.0:
+            rounding += (abs(self.b) + float(np.abs(self.t).max(initial=0.0))) / largest
+        room = np.minimum(ROUNDINGS * EPSILON * rounding, 0.5 * (self.hi - self.lo))
         low = (self.u >= self.lo) & (self.u <= self.lo + room)
         high = (self.u <= self.hi) & (self.u >= self.hi - room)
         if np.all(low | high):
-            self.u = np.where(low, self.lo, self.hi)
-            self.refactor(_NO_ROWS)
+            corner = np.where(low, self.lo, self.hi)
+            if self.imbalance(corner) == 0.0:
+                self.u = corner
+                self.refactor(_NO_ROWS)
         if len(self.margin):
             return
         least = float(np.max(-self.r[self.u < self.hi], initial=-np.inf))

@@ -314,10 +314,15 @@ class Model:
 
     def support(self) -> IntArray:
         """Places (in the order of learning) of the samples that carry weight."""
-        carries = np.zeros(self.solver.samples.n, dtype=bool)
+        return np.flatnonzero(self._carrying()[self.position])
+
+    def _carrying(self) -> npt.NDArray[np.bool_]:
+        """Which samples, by position, carry weight: the rows of one may cancel each other."""
+        n = self.solver.samples.n
+        carries = np.zeros(n, dtype=bool)
         for _, machine in self.machines:
-            carries[machine.at[machine.u != 0.0]] = True
-        return np.flatnonzero(carries[self.position])
+            carries |= np.bincount(machine.at, machine.u, minlength=n) != 0.0
+        return carries
 
     def weights(self, places: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """Signed weights u of samples, (len(places), machines)."""
@@ -363,14 +368,11 @@ class Model:
         worst = max(
             verdicts, key=lambda pair: verdicts[pair].residual / tolerances[pair], default=None
         )
-        carries = np.zeros(self.solver.samples.n, dtype=bool)
-        for _, machine in self.machines:
-            carries[machine.at[machine.u != 0.0]] = True
         return Certificate(
             residual=0.0 if worst is None else verdicts[worst].residual,
             gap=max((verdict.gap for verdict in verdicts.values()), default=0.0),
             n_samples=len(self),
-            n_support=int(carries.sum()),
+            n_support=int(self._carrying().sum()),
             tol=self.solver.tol if worst is None else tolerances[worst],
             ok=worst is None or verdicts[worst].residual <= tolerances[worst],
             held_fixed=held_fixed,
