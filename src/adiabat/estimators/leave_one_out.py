@@ -71,7 +71,8 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """Leave every sample of a classifier out in turn; see `SVC.leave_one_out`."""
     model: Model = estimator._model
-    codes = model.formulation.codes(model.target)
+    formulation: Any = model.formulation
+    codes = formulation.codes(model.target)
     rank = np.searchsorted(np.sort(codes), model.target)
     rank = np.argsort(codes)[rank]  # codes are in the order of their labels
     members = np.bincount(rank, minlength=len(codes))
@@ -102,7 +103,7 @@ def leave_one_out(
             scores[place, others] = own
         else:
             scores[place, [k for k, pair in enumerate(pairs) if rank[place] in pair]] = -np.inf
-    labels = np.array([model.formulation.label[code] for code in codes])
+    labels = np.array([formulation.label[code] for code in codes])
     return LeaveOneOut(
         ids=model.ledger.ids,
         target=labels[rank],

@@ -191,11 +191,12 @@ def regularization_path(
     if not C_min < C_max:
         raise ValueError(f"C_min={C_min!r} must be below C_max={C_max!r}")
     model: Model = estimator._model
+    formulation: Any = model.formulation  # one that has a C
     if not model.machines:
         raise ValueError("the model has one class only, and no path; learn a second class first")
     with blas_held():
         tracks = [
-            Track(model.solver, key, model.formulation.C, float(C_min), float(C_max))
+            Track(model.solver, key, formulation.C, float(C_min), float(C_max))
             for key, _ in model.machines
         ]
         return RegularizationPath(model, tracks, shape)

@@ -135,6 +135,7 @@ def _remove_some(
     machines = model.machines
     trials: dict[int, Trial] = {}
     rows_at: dict[int, tuple[IntArray, IntArray]] = {}
+    others = np.ones(len(model), dtype=bool)
     found = []
     with blas_held():
         for column, place in units:
@@ -148,7 +149,10 @@ def _remove_some(
             order, at = rows_at[column]
             first, last = np.searchsorted(at, [model.position[place], model.position[place] + 1])
             rows = order[first:last]
-            found.append(trials[column].without(rows, model.formulation.d, ask))
+            others[place] = False
+            total = model.formulation.total(key, model.target[others], model.weight[others])
+            others[place] = True
+            found.append(trials[column].without(rows, total, ask))
             if tick is not None:
                 tick()
     return found
