@@ -22,11 +22,13 @@ from adiabat.errors import (
     StoreLockedError,
 )
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
+from adiabat.estimators.leave_one_out import LeaveOneOut
 from adiabat.estimators.loading import load
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
 from adiabat.estimators.pipeline import IncrementalPipeline
+from adiabat.estimators.regularization import RegularizationPath
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
@@ -49,10 +51,12 @@ __all__ = [
     "InputFileError",
     "KernelLSSVC",
     "KernelLSSVR",
+    "LeaveOneOut",
     "ModelFileError",
     "NotLearnedError",
     "NotOptimalError",
     "OneClassSVM",
+    "RegularizationPath",
     "StandardScaler",
     "StoreDamagedError",
     "StoreError",

@@ -100,7 +100,7 @@ INNER = [
     (Path, "_motion"),
     (Path, "_run"),
     (Path, "_arrive"),
-    (Solver, "_refresh"),
+    (Solver, "refresh"),
     (Solver, "_pronounce"),
 ]
 

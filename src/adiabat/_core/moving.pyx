@@ -49,6 +49,11 @@ cdef class Moving:
         self._most_moving = 0.0
         self._watch()
 
+    @property
+    def watched(self):
+        """Rows whose r is up to date; the others have not changed sets."""
+        return np.asarray(self._watched)
+
     cdef int _watch(self) except -1:
         """Choose the rows to look at; K du_A for them."""
         role = np.asarray(self._role)
@@ -67,6 +72,7 @@ cdef class Moving:
         np.asarray(self._place)[watched] = np.arange(len(watched))
         self._dr, self._column = np.empty(len(watched)), np.empty(len(watched))
         self._drift = 0.0
+        self._du[:] = 0.0
         self._u_then, self._b_then = np.array(self._u), self.b
         self._t_then = np.array(self._t)
         return self._start()

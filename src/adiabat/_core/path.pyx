@@ -17,6 +17,8 @@ left, or the targets move apart) it joins, or is traded, at once.
 
 from libc.math cimport INFINITY, fabs, sqrt
 
+import numpy as np
+
 from adiabat._core.moving cimport Moving
 from adiabat._core.ratio cimport (
     _HIGH, _LOW, _MARGIN, _PINNED, _RESTING, next_breakpoint,
@@ -49,6 +51,7 @@ cdef class Motion(Moving):
 
     cdef readonly double remaining         # of the motion, 1 at its start
     cdef readonly double eta               # of the last stretch, as a part of what remained
+    cdef readonly double db                # of the last stretch
     cdef readonly Py_ssize_t row           # that ended it, -1 at the arrival
     cdef readonly Py_ssize_t breakpoints
     cdef readonly Py_ssize_t idle          # stretches since the last advance
@@ -68,6 +71,11 @@ cdef class Motion(Moving):
     def done(self):
         """Whether nothing is left that moves: at the arrival, or before it."""
         return self.remaining <= 0.0 or not (self._driven or self._problem_moves)
+
+    @property
+    def du(self):
+        """How fast u of MARGIN moved in the last stretch; 0 for all other rows."""
+        return np.asarray(self._du)
 
     def ask(self, Py_ssize_t row):
         """Stop where f of a driven row changes its sign."""
@@ -96,6 +104,7 @@ cdef class Motion(Moving):
                     self.catch_up()
                     self._n_watch *= 2
                     self._watch()
+                stretches += 1
                 continue
             self.idle = self.idle + 1 if self.eta <= 0.0 else 0
             if self.row < 0 or self._event == _DECIDED:
@@ -115,6 +124,8 @@ cdef class Motion(Moving):
         cdef Py_ssize_t i, k, s = self._factor.size, m = self._watched.shape[0]
         cdef long long* margin = self._factor._members
         cdef bint alone = s == 0 and fabs(self._need) > BALANCED * self._most_moving
+        for k in range(m):
+            self._du[self._watched[k]] = 0.0
         if alone:
             # b moves until a row is free: up, if weight is to be given away
             db = 1.0 if self._need < 0.0 else -1.0
@@ -153,8 +164,7 @@ cdef class Motion(Moving):
                 step = self._decide(step)
             self._advance(step, db, alone)
             self._drift += step * speed
-        for i in range(s):
-            self._du[margin[i]] = 0.0
+        self.db = db
         if alone:
             return step
         step = step / self.remaining if self.remaining > 0.0 else 1.0

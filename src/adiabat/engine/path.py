@@ -20,6 +20,7 @@ From the last optimum everything that changed moves at once, in one straight mot
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,13 +77,20 @@ class Breakpoint:
 class Path:
     """The way of one machine from its last optimum to the next."""
 
-    def __init__(self, machine: Machine, tolerance: float, keep_trace: bool) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        tolerance: float,
+        keep_trace: bool,
+        observe: Callable[[Motion, npt.NDArray[np.uint8]], None] | None = None,
+    ) -> None:
         self.machine = machine
         self.tolerance = tolerance
         self.breakpoints = 0
         self.completed = False
         self.trace: list[Breakpoint] = []
         self._keep_trace = keep_trace
+        self._observe = observe  # called with the motion and the roles of rows, after a stretch
         self._spreads = 0
         self._role = np.full(machine.n, LOW, dtype=np.uint8)
         self._target = machine.u.copy()
@@ -116,6 +124,12 @@ class Path:
         finally:
             machine.r -= goal[0] - machine.t
             machine.t, machine.lo, machine.hi = goal
+
+    def roles(self) -> npt.NDArray[np.uint8]:
+        """The roles of rows where nothing is to move."""
+        machine = self.machine
+        self._assign((machine.t, machine.lo, machine.hi), machine.accuracy(self.tolerance))
+        return self._role
 
     # -- start and end ---------------------------------------------------------------------------
 
@@ -221,8 +235,11 @@ class Path:
         before = self.breakpoints
         while left > 0:
             there = motion.breakpoints
-            on = motion.run(1 if self._keep_trace else min(left, AT_A_TIME), PATIENCE)
+            singly = self._keep_trace or self._observe is not None
+            on = motion.run(1 if singly else min(left, AT_A_TIME), PATIENCE)
             machine.b = motion.b
+            if self._observe is not None:
+                self._observe(motion, self._role)
             left -= max(1, motion.breakpoints - there)
             self.breakpoints = before + motion.breakpoints
             if not on or motion.row < 0:

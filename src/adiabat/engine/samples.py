@@ -119,6 +119,13 @@ class Samples:
             return self.between(positions, positions)
         return self.block(positions, positions)
 
+    def fork(self) -> Samples:
+        """The same samples, to be read only; kernel columns are shared, new ones are its own."""
+        other = Samples(self.kernel)
+        other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
+        other._store, other._norms = self._store, self._norms
+        return other
+
     # -- change ----------------------------------------------------------------------------------
 
     def add(self, X: Any) -> IntArray:

@@ -188,7 +188,7 @@ class Solver:
                 for key in changes:
                     machine = self.machines.get(key)
                     saved[key] = None if machine is None else machine.snapshot()
-                self._move(changes, saved, method, trace, outcome)
+                self.attempt(changes, method, trace, outcome, saved)
                 if self._is_large(changes):
                     self._prepare_for_updates()
             with deferred_interrupts():
@@ -201,15 +201,17 @@ class Solver:
             raise
         return outcome
 
-    def _move(
+    def attempt(
         self,
         changes: Mapping[Key, RowChange],
-        saved: Mapping[Key, Snapshot | None],
         method: str,
         trace: bool,
         outcome: Outcome,
+        saved: Mapping[Key, Snapshot | None] | None = None,
     ) -> None:
-        """To the new optimum; the path is the last net."""
+        """To the new optimum, judged but not committed; the path is the last net."""
+        if saved is None:
+            saved = {key: self.machines[key].snapshot() for key in changes}
         try:
             self._begin(changes, carry=method != "path" and not trace)
             self._solve(changes, method, trace, outcome)
@@ -220,6 +222,15 @@ class Solver:
             self._begin(changes, carry=False)
             self._solve(changes, "path", trace, outcome)
             outcome.fallbacks += 1
+
+    def fork(self, key: Key) -> Solver:
+        """A solver with a copy of one machine; kernel columns are shared, new ones its own."""
+        other = Solver(self.samples.kernel, self.tol)
+        other.samples = self.samples.fork()
+        machine = other.machines[key] = Machine(other.samples)
+        machine.at = self.machines[key].at.copy()
+        machine.restore(self.machines[key].snapshot())
+        return other
 
     def _begin(self, changes: Mapping[Key, RowChange], carry: bool) -> None:
         for key, change in changes.items():
@@ -249,7 +260,7 @@ class Solver:
                 run.settle()
         pending = runs
         for _ in range(TURNS if runs else 0):
-            self._refresh([run.machine for run in pending])
+            self.refresh([run.machine for run in pending])
             pending = [run for run in pending if not run.satisfied()]
             if not pending or any(run.stuck for run in pending):
                 break
@@ -280,7 +291,7 @@ class Solver:
         box = max(-float(machine.lo.min(initial=0.0)), float(machine.hi.max(initial=0.0)))
         return self.tol * max(1.0, box * largest)
 
-    def _refresh(self, machines: list[Machine]) -> None:
+    def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
         gram = self.samples.gram
         for machine in machines:  # all columns first: a new panel lengthens every coefficient row
@@ -324,7 +335,7 @@ class Solver:
         machine = self.machines[key] = Machine(self.samples, snapshot.d)
         machine.at = snapshot.at
         machine.restore(snapshot)
-        self._refresh([machine])
+        self.refresh([machine])
         machine.verdict = judge(
             machine.r, machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b
         )

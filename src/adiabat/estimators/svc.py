@@ -19,7 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from adiabat.estimators import votes
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel_machine import KernelMachine
+from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
 from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.regularization import RegularizationPath, regularization_path
 from adiabat.estimators.scikit_learn import plain_svc
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS
 from adiabat.formulations.c_svc import CSVC
@@ -190,12 +192,8 @@ default="rbf"
             argmax being the prediction; or (n, pairs) with ``decision_function_shape="ovo"``,
             above 0 for the first class of the pair. One class: zeros of shape (n, 1).
         """
-        pairs = self._decide(X)
-        if len(self.classes_) == 2:
-            return pairs[:, 0]
-        if self.decision_function_shape == "ovo" and len(self.classes_) > 2:
-            return -pairs
-        return votes.scores(pairs, len(self.classes_))
+        one_against_one = self.decision_function_shape == "ovo"
+        return votes.shaped(self._decide(X), len(self.classes_), one_against_one)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels: the class of the largest decision value."""
@@ -206,6 +204,57 @@ default="rbf"
             chosen = np.argmax(votes.scores(pairs, len(self.classes_)), axis=1)
         labels: npt.NDArray[Any] = self.classes_[chosen]
         return labels
+
+    def leave_one_out(
+        self,
+        decisions: bool = True,
+        n_jobs: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> LeaveOneOut:
+        """What the model would say of each sample, had it never learned that sample.
+
+        Exact for every sample, without a refit; the model is not changed.
+
+        Parameters
+        ----------
+        decisions : bool, default=True
+            Whether decision values are wanted; right or wrong alone is faster.
+        n_jobs : int or None, default=None
+            Samples removed at a time, as in joblib (-1: as many as there are cores). Threads,
+            unless :func:`joblib.parallel_config` says otherwise.
+        progress : callable, optional
+            Called with (removals done, removals in all).
+
+        Returns
+        -------
+        LeaveOneOut
+        """
+        check_is_fitted(self)
+        self._require_unchanged()
+        return leave_one_out(self, decisions, n_jobs, progress)
+
+    def regularization_path(self, C_min: float, C_max: float) -> RegularizationPath:
+        """The exact models for all C between two values, from one run along the path.
+
+        The model is not changed.
+
+        Parameters
+        ----------
+        C_min, C_max : float
+            The ends; `C` itself need not be between them.
+
+        Returns
+        -------
+        RegularizationPath
+        """
+        check_is_fitted(self)
+        self._require_unchanged()
+        n_classes, one_against_one = len(self.classes_), self.decision_function_shape == "ovo"
+
+        def shape(pairs: FloatArray) -> FloatArray:
+            return votes.shaped(pairs, n_classes, one_against_one)
+
+        return regularization_path(self, C_min, C_max, shape)
 
     def to_sklearn(self) -> Any:
         """A plain fitted :class:`sklearn.svm.SVC` with the same decision function."""

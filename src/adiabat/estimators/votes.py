@@ -34,6 +34,15 @@ def scores(pairs: FloatArray, n_classes: int) -> FloatArray:
     return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
 
+def shaped(pairs: FloatArray, n_classes: int, one_against_one: bool) -> FloatArray:
+    """Decision values as scikit-learn shapes them, from those of the pairs."""
+    if n_classes == 2:
+        return pairs[:, 0]
+    if one_against_one and n_classes > 2:
+        return -pairs
+    return scores(pairs, n_classes)
+
+
 def stacked(weights: FloatArray, rank: IntArray, n_classes: int) -> FloatArray:
     """Coefficients as scikit-learn stacks them, (n_classes - 1, n_support).
 

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The whole path of a machine's optimum as its boxes grow with C (Hastie et al. 2004).
+
+All boxes are proportional to C, so between two breakpoints the weights are linear in C: a row at a
+bound is at C times its unit box, and a MARGIN row has its own slope. What is kept of a breakpoint
+are the MARGIN rows with their weights and slopes, and one byte for every row.
+
+The path is followed in stages, C at most doubling in each. Between them the judge looks at all
+rows; what does not satisfy him is settled by exchange before the path goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from adiabat._core.path import Motion
+from adiabat._core.ratio import HIGH, LOW, PINNED
+from adiabat.certificate import violations
+from adiabat.engine.machine import RowChange
+from adiabat.engine.path import Path
+from adiabat.engine.solver import Key, Outcome, Solver
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Roles = npt.NDArray[np.uint8]
+
+# C grows by at most this factor from one look of the judge to the next.
+STAGE = 2.0
+# Where a path does not come through, it is taken up again this part of the stage further on.
+SKIPPED = 1e-3
+
+
+@dataclass(frozen=True)
+class Node:
+    """The optimum at one C and, up to the next node, its slopes."""
+
+    C: float
+    b: float
+    db: float
+    side: npt.NDArray[np.int8]  # -1 at lo, 1 at hi, 0 for the rows that follow
+    rows: IntArray
+    u: FloatArray
+    du: FloatArray
+
+
+class Track:
+    """One machine along C."""
+
+    def __init__(self, solver: Solver, key: Key, C: float, C_min: float, C_max: float) -> None:
+        self._solver = solver.fork(key)
+        self._key = key
+        self._machine = self._solver.machines[key]
+        self.unit_lo, self.unit_hi = self._machine.lo / C, self._machine.hi / C
+        self.at = self._machine.at.copy()
+        self.nodes: list[Node] = []
+        self.breakpoints = 0
+        self.residual = 0.0  # the worst that the judge has seen between stages
+        self._stage = C_min, C_min
+        self._motion: Motion | None = None
+        self._to(C_min)
+        while self._stage[1] < C_max:
+            self._next_stage(C_max)
+        self.C = np.array([node.C for node in self.nodes])
+
+    def weights(self, C: float) -> tuple[FloatArray, float]:
+        """(u, b) at any C between the ends."""
+        k = max(0, int(np.searchsorted(self.C, C, side="right")) - 1)
+        node = self.nodes[k]
+        u = C * np.where(node.side < 0, self.unit_lo, np.where(node.side > 0, self.unit_hi, 0.0))
+        u[node.rows] = node.u + (C - node.C) * node.du
+        return u, node.b + (C - node.C) * node.db
+
+    # -- stages ----------------------------------------------------------------------------------
+
+    def _boxes(self, C: float) -> RowChange:
+        every = np.arange(self._machine.n)
+        return RowChange(
+            rebound=every, rebound_t=self._machine.t,
+            rebound_lo=C * self.unit_lo, rebound_hi=C * self.unit_hi,
+        )  # fmt: skip
+
+    def _to(self, C: float) -> None:
+        """Settle at C by exchange, judged, and set a node there."""
+        self._solver.attempt({self._key: self._boxes(C)}, "exchange", False, Outcome())
+        self._look()
+        self._set_node(C)
+
+    def _next_stage(self, C_max: float) -> None:
+        machine = self._machine
+        C = self._stage[1]
+        self._stage = C, min(C_max, STAGE * C)
+        machine.begin(self._boxes(self._stage[1]))
+        self._motion = None
+        path = Path(machine, self._solver.tolerance(machine), False, self._observe)
+        path.follow()
+        self.breakpoints += path.breakpoints
+        if not path.completed:
+            C = self.nodes[-1].C + SKIPPED * (self._stage[1] - C)
+            self._stage = C, min(C, C_max)
+            self._to(self._stage[1])
+            return
+        if self._look() > machine.accuracy(self._solver.tolerance(machine)):
+            self._to(self._stage[1])
+        else:
+            self._set_node(self._stage[1])
+
+    def _look(self) -> float:
+        """The largest violation, from residuals computed afresh."""
+        machine = self._machine
+        self._solver.refresh([machine])
+        found = violations(machine.r, machine.u, machine.lo, machine.hi)
+        worst = max(float(found.max(initial=0.0)), machine.infeasibility())
+        self.residual = max(self.residual, worst)
+        return worst
+
+    # -- nodes -----------------------------------------------------------------------------------
+
+    def _observe(self, motion: Motion, role: Roles) -> None:
+        """After a stretch: the slopes of the last node are known, and the next one is there."""
+        first, last = self._stage
+        reach = last - first
+        node = self.nodes[-1]
+        if self._motion is None:
+            self._motion = motion
+        # a further motion settles what is left at the end of the stage, where C no longer moves
+        C = last - motion.remaining * reach if motion is self._motion else last
+        if C > node.C:
+            self.nodes[-1] = Node(
+                node.C, node.b, motion.db / reach, node.side, node.rows, node.u,
+                motion.du[node.rows] / reach,
+            )  # fmt: skip
+        if motion.row >= 0:
+            self._set_node(C, role)
+
+    def _set_node(self, C: float, role: Roles | None = None) -> None:
+        machine = self._machine
+        if role is None:
+            role = Path(machine, self._solver.tolerance(machine), False).roles()
+        low = (role == LOW) | (role == PINNED)
+        side = np.where(low, -1, np.where(role == HIGH, 1, 0)).astype(np.int8)
+        rows = np.flatnonzero(side == 0)
+        self.nodes.append(Node(C, machine.b, 0.0, side, rows, machine.u[rows], np.zeros(len(rows))))

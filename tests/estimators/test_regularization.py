@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every point of the regularization path is the optimum at its C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_classification
+
+from adiabat import SVC
+
+from laws.compare import exact_state
+from oracles import batch_qp, problems
+
+
+def noisy(n: int = 150) -> tuple[Any, Any]:
+    return make_classification(n, 6, n_informative=4, flip_y=0.1, random_state=1)
+
+
+def violation(problem: problems.Problem, C: float, u: Any, b: float) -> float:
+    K = problems.gram_of(problem.params, problem.X, problem.X)
+    y = np.where(problem.y == problem.y.max(), 1.0, -1.0)
+    rows = batch_qp.svc_rows(y, C, problem.sample_weight)
+    size = 1.0 + abs(b) + float(np.abs(K).max()) * float(np.abs(u).sum())
+    return batch_qp.kkt_violation(K, *rows, np.clip(u, rows.lo, rows.hi), b) / size
+
+
+@pytest.mark.parametrize("name", problems.FAMILIES)
+def test_every_point_is_an_optimum_on_degenerate_families(name: str) -> None:
+    problem = problems.FAMILIES[name](np.random.default_rng(0))
+    C = problem.params["C"]
+    model = SVC(**problem.params).fit(problem.X, problem.y, sample_weight=problem.sample_weight)
+    path = model.regularization_path(0.1 * C, 10.0 * C)
+    assert path.C[0] == 0.1 * C and path.C[-1] == 10.0 * C
+    within = np.random.default_rng(1).uniform(np.log(0.1 * C), np.log(10.0 * C), 8)
+    for value in [*path.C[:: max(1, len(path.C) // 8)], *np.exp(within)]:
+        point = path.at(value)
+        assert violation(problem, value, point.coefficients, point.intercept) <= 1e-9, (name, value)
+
+
+def test_equals_the_models_fitted_at_each_C() -> None:
+    X, y = noisy()
+    path = SVC(gamma=0.2, C=3.0).fit(X, y).regularization_path(0.05, 50.0)
+    values = np.geomspace(0.05, 50.0, 7)
+    many = path.decision_function(X[:20], values)
+    for C, decided in zip(values, many, strict=True):
+        model = SVC(gamma=0.2, C=C).fit(X, y)
+        point = path.at(C)
+        np.testing.assert_allclose(point.decision, model.decision_function(X), atol=1e-9)
+        np.testing.assert_allclose(decided, model.decision_function(X[:20]), atol=1e-9)
+        np.testing.assert_allclose(path.decision_function(X[:20], C), decided, atol=1e-12)
+        coefficients = np.zeros(len(y))
+        coefficients[model.support_] = model.dual_coef_[0]
+        np.testing.assert_allclose(point.coefficients, coefficients, atol=1e-8 * C)
+        assert point.intercept == pytest.approx(model.intercept_[0], abs=1e-9)
+
+
+def test_coefficients_are_linear_between_breakpoints() -> None:
+    X, y = noisy()
+    path = SVC(gamma=0.2).fit(X, y).regularization_path(0.5, 5.0)
+    assert path.n_breakpoints > 20 and path.residual <= 1e-12
+    assert path.coefficients.shape == (len(path.C), 150) and len(path.intercepts) == len(path.C)
+    for k in range(0, len(path.C) - 1, 7):
+        first, last = path.C[k], path.C[k + 1]
+        middle = path.at(0.5 * (first + last)).coefficients
+        ends = 0.5 * (path.at(first).coefficients + path.at(last).coefficients)
+        np.testing.assert_allclose(middle, ends, atol=1e-10)
+    assert "breakpoints" in repr(path)
+
+
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_more_than_two_classes(shape: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = SVC(gamma=0.3, decision_function_shape=shape).fit(X, y)
+    path = model.regularization_path(0.2, 20.0)
+    refit = SVC(gamma=0.3, C=4.0, decision_function_shape=shape).fit(X, y)
+    np.testing.assert_allclose(path.at(4.0).decision, refit.decision_function(X), atol=1e-9)
+    assert path.at(4.0).coefficients.shape == (150, 3)
+
+
+def test_a_precomputed_kernel_and_a_model_that_changes_afterwards() -> None:
+    X, y = noisy()
+    K = problems.gram("rbf", X, X, gamma=0.2)
+    model = SVC(kernel="precomputed").fit(K, y)
+    before = exact_state(model, K)
+    path = model.regularization_path(0.5, 2.0)
+    assert exact_state(model, K) == before
+    value = path.decision_function(K[:5], 1.3)
+    model.forget([0, 1, 2])
+    np.testing.assert_allclose(path.decision_function(K[:5], 1.3), value, atol=0)
+    np.testing.assert_allclose(
+        value, SVC(gamma=0.2, C=1.3).fit(X, y).decision_function(X[:5]), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    "ends, message",
+    [
+        ((0.0, 1.0), "C_min=0.0 must be a finite number above 0"),
+        ((1.0, np.inf), "C_max=inf must be a finite number above 0"),
+        (("1", 2.0), "C_min='1' must be a finite number"),
+        ((2.0, 1.0), "C_min=2.0 must be below C_max=1.0"),
+    ],
+)
+def test_ends_that_are_none(ends: tuple[Any, Any], message: str) -> None:
+    model = SVC().fit(*noisy(40))
+    with pytest.raises(ValueError, match=message):
+        model.regularization_path(*ends)
+
+
+def test_a_C_that_is_not_on_the_path() -> None:
+    path = SVC().fit(*noisy(40)).regularization_path(0.5, 2.0)
+    with pytest.raises(ValueError, match=r"C=3.0 is not on the path, which goes from 0.5 to 2"):
+        path.at(3.0)
+    with pytest.raises(ValueError, match="one class only"):
+        SVC().fit([[0.0], [1.0]], [1, 1]).regularization_path(0.5, 2.0)
