@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+from adiabat.engine.interrupts import deferred_interrupts
 
 # Rows are shared out only if each thread gets at least this many entries of the matrices read.
 LEAST_ENTRIES = 400_000
@@ -62,6 +65,18 @@ class BlasHold:
                 for pool, threads in zip(_pools(), _threads_before, strict=False):
                     pool.set_num_threads(threads)
                 _threads_before = []
+
+
+@contextmanager
+def blas_held() -> Iterator[None]:
+    """Hold BLAS at one thread in a block."""
+    blas = BlasHold()
+    try:
+        blas.take()
+        yield
+    finally:
+        with deferred_interrupts():
+            blas.give_back()
 
 
 def in_slices(task: Callable[[slice], None], n: int, entries: int) -> None:
