@@ -291,11 +291,9 @@ class Solver:
     def _refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
         gram = self.samples.gram
-        for machine in machines[1:]:  # their columns first: a panel more lengthens all coefficients
+        for machine in machines[1:]:  # their columns first: a panel more is more coefficients
             self.samples.slots(machine.at[machine.u != 0.0])
-        weights = np.zeros((gram.n_slots, len(machines)))
-        for column, machine in enumerate(machines):
-            weights[:, column] = machine.coefficients()
+        weights = np.column_stack([machine.coefficients() for machine in machines])
         f = np.empty((gram.n, len(machines)))
 
         blocks = self._blocks(weights)
