@@ -152,6 +152,29 @@ def test_rows_are_dropped_down_to_none_and_come_again() -> None:
     assert grow(factor, K, [5, 3]) in ([5, 3], [3, 5])
 
 
+@pytest.mark.parametrize("left", ["first", "last", "every other", "random", "all"])
+def test_rows_that_leave_together_leave_as_one_by_one(left: str) -> None:
+    """In panels of 32 columns; some whole panels stay as they are, some lose every row."""
+    rng = np.random.default_rng(3)
+    points = rng.random((150, 6))
+    K = np.exp(-4.0 * np.sum((points[:, None] - points) ** 2, axis=2))
+    rows = rng.permutation(150)
+    gone = {
+        "first": np.arange(40),
+        "last": np.arange(115, 150),
+        "every other": np.arange(0, 150, 2),
+        "random": np.sort(rng.choice(150, 33, replace=False)),
+        "all": np.arange(150),
+    }[left]
+    together, one_by_one = rebuilt(K, rows, 1.0), rebuilt(K, rows, 1.0)
+    together.drop_many(gone)
+    for position in gone[::-1]:
+        one_by_one.drop(position)
+    assert together.changes == one_by_one.changes == len(gone)
+    assert_is_factor_of(together, K, np.delete(rows, gone).tolist())
+    np.testing.assert_allclose(together.lower(), one_by_one.lower(), atol=TOL)
+
+
 # ---------------------------------------------------------------------------------------------
 # What `prepare` says about rows that might join
 

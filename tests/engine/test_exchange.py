@@ -101,7 +101,7 @@ class Watcher:
         def face(this: Exchange) -> bool:
             anchored = original(this)
             machine = this.machine
-            if abs(machine.d - machine.u.sum()) <= this._slack():
+            if this._rounds.measure(machine.d):
                 K = machine.samples.block(machine.at, machine.at)
                 value = batch_qp.objective(K, machine.t, machine.u)
                 weight = float(np.abs(machine.u).sum())

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from adiabat._core.gram import PANEL_WIDTH
 from adiabat.engine.exchange import Exchange
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import RowChange
@@ -360,6 +361,21 @@ def test_columns_of_samples_without_weight_are_released() -> None:
     gram = rig.solver.samples.gram
     weighty = np.count_nonzero(rig.machine.u)
     assert weighty <= np.count_nonzero(gram.owner >= 0) <= weighty + max(64, weighty // 2)
+
+
+def test_a_machine_is_set_up_again_from_weights_that_fill_panels() -> None:
+    """Most rows are at a bound, outside MARGIN, and their columns come with the judge's look."""
+    rng = np.random.default_rng(4)
+    many = rng.standard_normal((400, 4))
+    rig = Rig(rbf(), C=0.1)
+    rig.change(many, np.where(rng.random(400) < 0.5, -1.0, 1.0))
+    saved = rig.machine.snapshot()
+    assert np.count_nonzero(saved.u) > 2 * PANEL_WIDTH > 3 * len(saved.margin)
+    again = Solver(rbf(), 1e-9)
+    again.samples.add(rig.solver.samples.data.copy())
+    again.restore_machine(PAIR, saved)
+    np.testing.assert_allclose(again.machines[PAIR].r, saved.r, atol=1e-12)
+    assert again.machines[PAIR].verdict.residual <= 1e-12
 
 
 # ---------------------------------------------------------------------------------------------

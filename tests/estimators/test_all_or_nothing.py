@@ -82,7 +82,7 @@ def failing(owner: Any, name: str, k: int, error: BaseException) -> Iterator[lis
 INNER = [
     (Samples, "add"),
     (Samples, "_store_rows"),
-    (Samples, "_full_columns"),
+    (Samples, "_columns"),
     (Samples, "slots"),
     (Samples, "between"),
     (Samples, "among"),

@@ -5,19 +5,17 @@ Each function is one line of NumPy, written in the comment under its signature; 
 is overwritten comes last, or is said to be. Sizes are Py_ssize_t and become the integer type of
 SciPy's BLAS here and nowhere else.
 
-Storage. `gemv` takes A row by row (C order: entry i, j is A[i * lda + j]), as rows of a kernel
-matrix are held. Everything with a triangular factor, and `gemm`, takes its matrices column by
-column (Fortran order: entry i, j is A[i + j * lda]).
+Storage. Matrices are taken column by column (Fortran order: entry i, j is A[i + j * lda]).
 
 Invariant: an empty dimension means what NumPy says it means (an empty product is 0, an empty
-system has nothing to solve). BLAS itself returns early there and would leave y unscaled.
+system has nothing to solve).
 
 Cimport by name, `from adiabat._core.blas cimport dot`: in that form alone does the build notice
 an edit of this file.
 """
 
-from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dgemv, drot, drotg, dtrsm, dtrsv
-from scipy.linalg.cython_lapack cimport dpotrf
+from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, drot, drotg, dtrsm, dtrsv
+from scipy.linalg.cython_lapack cimport dpotrf, dtpmqrt, dtpqrt
 
 include "_blas_int.pxi"
 
@@ -54,26 +52,6 @@ cdef inline void rot(Py_ssize_t n, double* x, double* y, double c, double s) noe
     drot(&size, x, &one, y, &one, &c, &s)
 
 
-# ---- a row-major matrix and a vector ------------------------------------------------------------
-
-cdef inline void scale_or_clear(Py_ssize_t n, double beta, double* y) noexcept nogil:
-    # y = beta * y, where beta = 0 clears y even if it held NaN
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = beta * y[i] if beta != 0.0 else 0.0
-
-
-cdef inline void gemv(Py_ssize_t m, Py_ssize_t k, double alpha, const double* A, Py_ssize_t lda,
-                      const double* x, double beta, double* y) noexcept nogil:
-    # y = alpha * A @ x + beta * y      A (m, k) by rows, x (k), y (m)
-    cdef blas_int rows = <blas_int> m, columns = <blas_int> k, ld = leading(lda), one = 1
-    cdef char trans = b'T'   # A by rows is A' by columns
-    if k == 0:
-        scale_or_clear(m, beta, y)
-        return
-    dgemv(&trans, &columns, &rows, &alpha, <double*> A, &ld, <double*> x, &one, &beta, y, &one)
-
-
 # ---- a lower-triangular factor L (n, n), column-major -------------------------------------------
 
 cdef inline void trsv_lower(Py_ssize_t n, const double* L, Py_ssize_t ldl,
@@ -108,6 +86,28 @@ cdef inline Py_ssize_t potrf(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept n
     cdef char uplo = b'L'
     dpotrf(&uplo, &size, A, &ld, &info)
     return <Py_ssize_t> info
+
+
+# ---- reflections that take a block into a triangle, column-major --------------------------------
+
+cdef inline void tpqrt(Py_ssize_t m, Py_ssize_t n, double* A, Py_ssize_t lda, double* B,
+                       Py_ssize_t ldb, double* T, double* work) noexcept nogil:
+    # [A; B] = Q [R; 0]                 A (n, n) upper becomes R, B (m, n) and T (n, n) become Q
+    cdef blas_int rows = <blas_int> m, columns = <blas_int> n, none = 0, info = 0
+    cdef blas_int ld_a = leading(lda), ld_b = leading(ldb)
+    dtpqrt(&rows, &columns, &none, &columns, A, &ld_a, B, &ld_b, T, &columns, work, &info)
+
+
+cdef inline void tpmqrt(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const double* V, Py_ssize_t ldv,
+                        const double* T, double* A, Py_ssize_t lda, double* B, Py_ssize_t ldb,
+                        double* work) noexcept nogil:
+    # [A, B] = [A, B] @ Q               A (m, k), B (m, n); V (n, k) and T are Q from `tpqrt`
+    cdef blas_int rows = <blas_int> m, columns = <blas_int> n, order = <blas_int> k
+    cdef blas_int none = 0, info = 0
+    cdef blas_int ld_v = leading(ldv), ld_a = leading(lda), ld_b = leading(ldb)
+    cdef char side = b'R', trans = b'N'
+    dtpmqrt(&side, &trans, &rows, &columns, &order, &none, &order, <double*> V, &ld_v,
+            <double*> T, &order, A, &ld_a, B, &ld_b, work, &info)
 
 
 # ---- column-major products ----------------------------------------------------------------------

@@ -8,6 +8,7 @@ cdef class Factor:
     cdef readonly double dependent
     cdef readonly Py_ssize_t changes       # rows joined or left since the last rebuild
     cdef readonly double least_pivot       # of the last `admit`, relative to the diagonal
+    cdef object _share
     cdef Py_ssize_t _capacity
     cdef Py_ssize_t _reached               # largest size since `tidy`
     cdef object _rows                      # (capacity,) int64

@@ -25,18 +25,25 @@ from libc.string cimport memcpy
 import numpy as np
 
 from adiabat._core.blas cimport (
-    axpy, dot, gemm, potrf, rot, rotg, trsm_lower, trsv_lower, trsv_lower_t,
+    axpy, dot, gemm, potrf, rot, rotg, tpmqrt, tpqrt, trsm_lower, trsv_lower, trsv_lower_t,
 )
+
+from adiabat._core.gram import alone
 
 
 cdef enum:
-    FEW = 2
+    FEW = 2          # right-hand sides solved one by one
+    PANEL = 32       # columns made triangular together
+    FLOPS = 24       # of a product, in the time in which one entry is read from memory
+    ROTATED = 8      # rows up to which rotations, row by row, are the faster way out
 
 
 cdef class Factor:
     """Cholesky factor of the shifted margin matrix, with the rows it stands for."""
 
-    def __init__(self, double shift, double dependent):
+    def __init__(self, double shift, double dependent, share=alone):
+        """`share` is that of `Gram`: it calls a task on slices, on as many threads as there are."""
+        self._share = share
         self.shift = shift
         self.dependent = dependent
         self.size = 0
@@ -111,19 +118,30 @@ cdef class Factor:
         gap = np.full(k, -1.0)
         if s and k:
             W, S, p = work, schur, gap
+            self._substitute(W)
             with nogil:
-                # W = L^-1 (cross + c)'; a few right-hand sides are faster one by one
-                if k <= FEW:
-                    for j in range(k):
-                        trsv_lower(s, self._L, self._capacity, &W[j, 0])
-                else:
-                    trsm_lower(s, k, self._L, self._capacity, &W[0, 0], s)
                 # S = own + c - W'W
                 gemm(True, False, k, k, s, -1.0, &W[0, 0], s, &W[0, 0], s, 1.0, &S[0, 0], k)
                 for j in range(k):
                     p[j] += dot(s, self._zp, &W[j, 0])
         self._scratch_w, self._scratch_s = work, schur
         return schur, gap
+
+    def _substitute(self, double[:, ::1] W):
+        """W[j] = L^-1 W[j] for every row; a few are faster one by one, many are shared out."""
+        cdef Py_ssize_t j, k = W.shape[0], s = self.size
+
+        def solve(part):
+            cdef Py_ssize_t start = part.start, stop = part.stop
+            with nogil:
+                trsm_lower(s, stop - start, self._L, self._capacity, &W[start, 0], s)
+
+        if k > FEW:
+            self._share(solve, k, s * s * k // FLOPS)
+            return
+        with nogil:
+            for j in range(k):
+                trsv_lower(s, self._L, self._capacity, &W[j, 0])
 
     def admit(self, chosen, rows):
         """Let rows[i], the chosen[i]-th of the last `prepare`, join; returns which did (bool).
@@ -278,6 +296,69 @@ cdef class Factor:
         self._resize(s - 1)
         self.changes += 1
 
+    def drop_many(self, positions):
+        """Let the rows at positions (ascending) of the factor leave: many by reflections in panels.
+
+        Of the rows that stay, L has the columns of those that stay, L_a, and of those that go, W:
+        L_a L_a' + W W' is their matrix, and [L_a, W] Q = [L_new, 0] is what is wanted. z' is one
+        more row of it, since [L_a, W] z = 1.
+        """
+        cdef const long long[::1] gone = np.ascontiguousarray(positions, dtype=np.int64)
+        cdef Py_ssize_t k = gone.shape[0], s = self.size - k, cap = self._capacity
+        cdef Py_ssize_t i, j, p, width, active, below, first
+        if k <= ROTATED:
+            for j in range(k):
+                self.drop_at(gone[k - 1 - j])
+            return
+        stays = np.ones(self.size, dtype=bool)
+        stays[positions] = False
+        self._rows[:s] = self._rows[: self.size][stays]
+        cdef const long long[::1] stay = stays.nonzero()[0]
+        cdef double[:, ::1] W = np.empty((k, s + 1))           # W[j, i]: row i, column j
+        cdef double[::1, :] V = np.empty((k, PANEL), order="F")
+        cdef double[::1, :] R = np.zeros((PANEL, PANEL), order="F")
+        cdef double[::1, :] T = np.empty((PANEL, PANEL), order="F")
+        cdef double[::1] work = np.empty(PANEL * (s + PANEL + 1))
+        cdef double* L = self._L
+        with nogil:
+            for j in range(k):
+                for i in range(s):
+                    W[j, i] = L[gone[j] * cap + stay[i]] if stay[i] > gone[j] else 0.0
+                W[j, s] = self._zp[gone[j]]
+            for j in range(s):
+                for i in range(j, s):
+                    L[j * cap + i] = L[stay[j] * cap + stay[i]]
+                L[j * cap + s] = self._zp[stay[j]]
+            p = first = gone[0]
+            active = 0
+            while p < s:
+                width = PANEL if p + PANEL < s else s - p
+                while active < k and gone[active] < stay[p + width - 1]:
+                    active += 1
+                # the triangle and what is beside it, transposed: [R; V] = Q [R_new; 0]
+                for j in range(width):
+                    for i in range(j, width):
+                        R[j, i] = L[(p + j) * cap + p + i]
+                    for i in range(active):
+                        V[i, j] = W[i, p + j]
+                tpqrt(active, width, &R[0, 0], PANEL, &V[0, 0], k, &T[0, 0], &work[0])
+                below = s + 1 - (p + width)
+                tpmqrt(below, active, width, &V[0, 0], k, &T[0, 0], &L[p * cap + p + width], cap,
+                       &W[0, p + width], s + 1, &work[0])
+                for j in range(width):
+                    for i in range(j, width):
+                        L[(p + j) * cap + p + i] = R[j, i]
+                p += width
+            for j in range(first, s):
+                if L[j * cap + j] < 0.0:
+                    for i in range(j, s + 1):
+                        L[j * cap + i] = -L[j * cap + i]
+            for j in range(s):
+                self._zp[j] = L[j * cap + s]
+                L[j * cap + s] = 0.0
+        self._resize(s)
+        self.changes += k
+
     def copy_from(self, Factor other):
         """Become the same as another factor."""
         cdef Py_ssize_t j, s = other.size
@@ -336,9 +417,13 @@ cdef class Factor:
 
     cdef double solve_in_place(self, double* w, double s) noexcept nogil:
         """The same, du in place of q; returns db."""
-        cdef Py_ssize_t n = self.size
+        cdef Py_ssize_t n = self.size, first = 0
         cdef double db
-        trsv_lower(n, self._L, self._capacity, w)
+        # forward substitution leaves leading zeros as they are: rows that joined last have the
+        # only residuals of many a round
+        while first < n and w[first] == 0.0:
+            first += 1
+        trsv_lower(n - first, self._L + first * (self._capacity + 1), self._capacity, w + first)
         db = (dot(n, self._zp, w) - s) / dot(n, self._zp, self._zp)
         axpy(n, -db, self._zp, w)
         trsv_lower_t(n, self._L, self._capacity, w)

@@ -2,6 +2,10 @@
 """Kernel columns for other modules of the core, without the interpreter."""
 
 
+cdef enum:
+    WIDTH = 128
+
+
 cdef class Gram:
     cdef readonly Py_ssize_t n
     cdef readonly Py_ssize_t capacity
@@ -9,12 +13,15 @@ cdef class Gram:
     cdef readonly object slot_of      # (capacity,) int64, NO_SLOT where the sample has none
     cdef readonly object owner        # (n_slots,) int64, -1 where the slot is free
     cdef readonly object stamp        # (n_slots,) int64, when the slot was last filled or kept
+    cdef object _share
     cdef Py_ssize_t _clock
     cdef double** _data
     cdef Py_ssize_t _n_panels
 
     cdef int _place(self, Py_ssize_t p, panel) except -1
-    cdef int _exchange(self, Py_ssize_t a, Py_ssize_t b) except -1
+    cdef int _fill(
+        self, const size_t[::1] tops, Py_ssize_t first, const double[:, ::1] columns
+    ) except -1
     cdef Py_ssize_t _single_out(self, const double* coef, Py_ssize_t* active, Py_ssize_t* n_active,
                                 Py_ssize_t* single) noexcept nogil
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,

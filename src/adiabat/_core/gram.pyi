@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -7,8 +8,12 @@ import numpy.typing as npt
 NO_SLOT: Final = -1
 PANEL_WIDTH: Final = 128
 
+Share = Callable[[Callable[[slice], None], int, int], None]
+
+def alone(task: Callable[[slice], None], n: int, entries: int) -> None: ...
+
 class Gram:
-    def __init__(self) -> None: ...
+    def __init__(self, share: Share = ...) -> None: ...
     @property
     def n(self) -> int: ...
     @property
@@ -34,8 +39,13 @@ class Gram:
         slots: npt.NDArray[np.int64],
         block: npt.NDArray[np.float64],
     ) -> None: ...
-    def claim(self, samples: npt.NDArray[np.int64], columns: npt.NDArray[np.float64]) -> None: ...
-    def gather_front(self, keep: npt.NDArray[np.bool_], most: int) -> None: ...
+    def claim(
+        self,
+        samples: npt.NDArray[np.int64],
+        columns: Callable[[slice], npt.NDArray[np.float64]],
+        entries: int = 0,
+    ) -> None: ...
+    def gather_front(self, keep: npt.NDArray[np.bool_], tolerated: int, most: int) -> None: ...
     def release(self, keep: npt.NDArray[np.bool_], spare: int) -> None: ...
     def remove(
         self, samples: npt.NDArray[np.int64]

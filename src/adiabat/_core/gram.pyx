@@ -14,18 +14,26 @@ Invariant: for an occupied slot s and a sample i < n, panel[i, s] = k(x_i, x_own
 """
 
 from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from adiabat._core.blas cimport dot, gemv
+from adiabat._core.blas cimport dot
 
 cdef enum:
-    WIDTH = 128
+    ROW = WIDTH * sizeof(double)
     BLOCK = 32    # rows filled together: more would compete for the same cache sets
     FEW = 12      # coefficients in a panel up to which its columns are read one by one
+    FILLED = 1 << 17   # entries of new columns on their way at a time: they stay in the cache
+    SHARED = 8    # a column among others costs as much as so many entries in a row
 
 NO_SLOT = -1
 PANEL_WIDTH = WIDTH
+
+
+def alone(task, n, entries):
+    """The whole in one slice."""
+    task(slice(0, n))
 
 
 cdef class Gram:
@@ -35,7 +43,9 @@ cdef class Gram:
         self._data = NULL
         self._n_panels = 0
 
-    def __init__(self):
+    def __init__(self, share=alone):
+        """`share(task, n, entries)` calls task on slices of range(n), on as many threads."""
+        self._share = share
         self.n = 0
         self.capacity = 0
         self.panels = []
@@ -102,48 +112,72 @@ cdef class Gram:
         self.n += k
         self.write(np.arange(self.n - k, self.n), slots, block)
 
-    def write(self, rows, slots, double[:, ::1] block):
+    def write(self, rows, slots, double[:, :] block):
         """K[rows, slots] = block."""
-        cdef Py_ssize_t i, j, row
+        cdef Py_ssize_t i, j
         cdef const long long[::1] at = np.ascontiguousarray(rows, dtype=np.int64)
-        cdef const long long[::1] into = np.ascontiguousarray(slots, dtype=np.int64)
-        for i in range(at.shape[0]):
-            row = at[i] * WIDTH
-            for j in range(into.shape[0]):
-                self._data[into[j] // WIDTH][row + into[j] % WIDTH] = block[i, j]
+        cdef const size_t[::1] tops = self._tops(slots)
+        with nogil:
+            for i in range(at.shape[0]):
+                for j in range(tops.shape[0]):
+                    (<double*> tops[j])[at[i] * WIDTH] = block[i, j]
 
-    def claim(self, samples, double[:, ::1] columns):
-        """Give samples slots and fill them; columns[j, i] = k(samples[j], x_i), i < n."""
-        cdef Py_ssize_t i, j, start, stop, k = len(samples)
+    def claim(self, samples, columns, Py_ssize_t entries=0):
+        """Give samples slots; columns(rows)[j, i] = k(samples[j], x_rows[i]) for slices of rows.
+
+        `entries` is the size of what `columns` reads for all rows, if it may be called by threads.
+        A slot is filled first and owned afterwards: one with an owner is always complete, and one
+        without holds nothing, also if `columns` raises.
+        """
+        cdef Py_ssize_t k = len(samples)
         if k == 0:
             return
-        vacant = np.flatnonzero(self.owner < 0)
-        while len(vacant) < k:
+        while np.count_nonzero(self.owner < 0) < k:
             self._add_panel()
-            vacant = np.flatnonzero(self.owner < 0)
-        cdef long long[::1] taken = vacant[:k].copy()
-        vacant = vacant[:k]
-        samples = np.asarray(samples)
-        cdef Py_ssize_t n = self.n
-        cdef double** into = <double**> malloc(k * sizeof(double*))
-        if into == NULL:
-            raise MemoryError()
-        with nogil:
-            for j in range(k):
-                into[j] = self._data[taken[j] // WIDTH] + taken[j] % WIDTH
-            start = 0
-            while start < n:
-                stop = start + BLOCK if start + BLOCK < n else n
-                for j in range(k):
-                    for i in range(start, stop):
-                        into[j][i * WIDTH] = columns[j, i]
-                start = stop
-            free(into)
-        # filled first, owned afterwards: a slot with an owner is always complete
+        slots = np.flatnonzero(self.owner < 0)[:k]
+        tops = self._tops(slots)
+        step = max(FILLED // k, BLOCK)
+
+        def fill(part):
+            for start in range(part.start, part.stop, step):
+                rows = slice(start, min(start + step, part.stop))
+                self._fill(tops, start, columns(rows))
+
+        try:
+            self._share(fill, self.n, entries)
+        except BaseException:
+            self._clear(slots)
+            raise
         self._clock += 1
-        self.stamp[vacant] = self._clock
-        self.owner[vacant] = samples
-        self.slot_of[samples] = vacant
+        self.stamp[slots] = self._clock
+        self.owner[slots] = samples
+        self.slot_of[samples] = slots
+
+    def _tops(self, slots):
+        """Addresses of the first entries of slots, the next of each being WIDTH further on."""
+        cdef const long long[::1] at = np.ascontiguousarray(slots, dtype=np.int64)
+        out = np.empty(at.shape[0], dtype=np.uintp)
+        cdef size_t[::1] tops = out
+        cdef Py_ssize_t j
+        for j in range(at.shape[0]):
+            tops[j] = <size_t> (self._data[at[j] // WIDTH] + at[j] % WIDTH)
+        return out
+
+    cdef int _fill(
+        self, const size_t[::1] tops, Py_ssize_t first, const double[:, ::1] columns
+    ) except -1:
+        """K[first + i, slots[j]] = columns[j, i]."""
+        cdef Py_ssize_t i, j, start = 0, stop, m = columns.shape[1]
+        cdef double* into
+        with nogil:
+            while start < m:
+                stop = start + BLOCK if start + BLOCK < m else m
+                for j in range(tops.shape[0]):
+                    into = <double*> tops[j] + first * WIDTH
+                    for i in range(start, stop):
+                        into[i * WIDTH] = columns[j, i]
+                start = stop
+        return 0
 
     def release(self, keep, Py_ssize_t spare):
         """Free the slots of samples not in `keep` (bool, n), but for the `spare` latest ones.
@@ -160,52 +194,60 @@ cdef class Gram:
             order = np.argsort(self.stamp[idle], kind="stable")
             self._vacate(idle[order[: len(idle) - spare]])
 
-    def gather_front(self, keep, Py_ssize_t most):
-        """Bring columns of samples in `keep` to the front slots, by at most `most` exchanges.
+    def gather_front(self, keep, Py_ssize_t tolerated, Py_ssize_t most):
+        """Bring columns of samples in `keep` to the front panels, `most` at a time.
 
-        A product reads whole panels, so columns in use should share as few as they can.
+        A product reads whole panels, so columns in use should share as few as they can; but so
+        many as are tolerated elsewhere, read by themselves, cost less than to move them.
         """
         used = np.zeros(self.n_slots, dtype=bool)
         occupied = (self.owner >= 0).nonzero()[0]
         used[occupied] = keep[self.owner[occupied]]
-        cdef Py_ssize_t front = int(used.sum())
+        cdef Py_ssize_t front = -(-int(used.sum()) // WIDTH) * WIDTH
         behind = front + used[front:].nonzero()[0]
-        if len(behind) == 0:
-            return
-        ahead = (~used[:front]).nonzero()[0]
-        for a, b in zip(ahead[:most], behind[:most]):
-            self._exchange(a, b)
+        if len(behind) > tolerated:
+            behind = behind[-most:]
+            self._exchange((~used[:front]).nonzero()[0][: len(behind)], behind)
 
-    cdef int _exchange(self, Py_ssize_t a, Py_ssize_t b) except -1:
-        cdef double* first = self._data[a // WIDTH] + a % WIDTH
-        cdef double* second = self._data[b // WIDTH] + b % WIDTH
-        cdef Py_ssize_t i
-        cdef double value
-        with nogil:
-            for i in range(self.n):
-                value = first[i * WIDTH]
-                first[i * WIDTH] = second[i * WIDTH]
-                second[i * WIDTH] = value
+    def _exchange(self, first, second):
+        """Let the owners of slots first[j] and second[j] trade places."""
+        cdef const size_t[::1] a = self._tops(first), b = self._tops(second)
+
+        def swap(rows):
+            cdef Py_ssize_t i, j, start = rows.start, stop = rows.stop
+            cdef double* x
+            cdef double* y
+            with nogil:
+                for i in range(start, stop):
+                    for j in range(b.shape[0]):
+                        x = <double*> a[j] + i * WIDTH
+                        y = <double*> b[j] + i * WIDTH
+                        x[0], y[0] = y[0], x[0]
+
+        self._share(swap, self.n, SHARED * len(first) * self.n)
         for values in (self.owner, self.stamp):
-            kept = values[a]
-            values[a] = values[b]
-            values[b] = kept
-        if self.owner[a] >= 0:
-            self.slot_of[self.owner[a]] = a
-        if self.owner[b] >= 0:
-            self.slot_of[self.owner[b]] = b
-        return 0
+            values[first], values[second] = values[second], values[first]
+        for slots in (first, second):
+            owned = slots[self.owner[slots] >= 0]
+            self.slot_of[self.owner[owned]] = owned
 
     def _vacate(self, slots):
         """Free slots and overwrite what they held: a forgotten sample leaves no kernel values."""
-        cdef Py_ssize_t i, j, n = self.n
-        cdef const long long[::1] at = np.ascontiguousarray(slots, dtype=np.int64)
         self.slot_of[self.owner[slots]] = NO_SLOT
         self.owner[slots] = -1
-        with nogil:
-            for i in range(n):
-                for j in range(at.shape[0]):
-                    self._data[at[j] // WIDTH][i * WIDTH + at[j] % WIDTH] = 0.0
+        self._clear(slots)
+
+    def _clear(self, slots):
+        cdef const size_t[::1] tops = self._tops(slots)
+
+        def clear(rows):
+            cdef Py_ssize_t i, j, start = rows.start, stop = rows.stop
+            with nogil:
+                for i in range(start, stop):
+                    for j in range(tops.shape[0]):
+                        (<double*> tops[j])[i * WIDTH] = 0.0
+
+        self._share(clear, self.n, SHARED * len(slots) * self.n)
 
     def remove(self, samples):
         """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays."""
@@ -219,9 +261,13 @@ cdef class Gram:
         cdef Py_ssize_t left = self.n - len(samples)
         hole = samples[samples < left]
         tail = left + (~gone[left:]).nonzero()[0]
-        for panel in self.panels:
-            panel[hole] = panel[tail]
-            panel[left: self.n] = 0.0
+        cdef const long long[::1] to = hole, come = tail
+        cdef Py_ssize_t p, i
+        with nogil:
+            for p in range(self._n_panels):
+                for i in range(to.shape[0]):
+                    memcpy(self._data[p] + to[i] * WIDTH, self._data[p] + come[i] * WIDTH, ROW)
+                memset(self._data[p] + left * WIDTH, 0, (self.n - left) * ROW)
         self.slot_of[hole] = self.slot_of[tail]
         self.slot_of[left: self.n] = NO_SLOT
         moved = self.slot_of[hole]
@@ -230,28 +276,27 @@ cdef class Gram:
         return tail, hole
 
     def multiply(self, const double[::1] coef, double[::1] out, rows=None):
-        """out = K[rows, slots] @ coef  (all samples if rows is None); unused panels are skipped."""
-        cdef Py_ssize_t p, j, i, n = self.n
-        cdef const long long[::1] at
-        if rows is not None:
-            at = rows
-            if at.shape[0] and self._n_panels:
-                with nogil:
-                    j = self.product(&coef[0], &at[0], at.shape[0], &out[0])
-                if j < 0:
-                    raise MemoryError()
-            else:
-                out[:] = 0.0
+        """out = K[rows, slots] @ coef  (all samples if rows is None), shared out by rows."""
+        cdef const long long[::1] at = np.arange(self.n) if rows is None else rows
+        cdef Py_ssize_t p, j, panels = 0
+        if at.shape[0] == 0 or self._n_panels == 0:
+            out[:] = 0.0
             return
-        with nogil:
-            for i in range(n):
-                out[i] = 0.0
-            for p in range(self._n_panels):
-                for j in range(WIDTH):
-                    if coef[p * WIDTH + j] != 0.0:
-                        # out += panel @ coef[panel]
-                        gemv(n, WIDTH, 1.0, self._data[p], WIDTH, &coef[p * WIDTH], 1.0, &out[0])
-                        break
+        for p in range(self._n_panels):
+            for j in range(WIDTH):
+                if coef[p * WIDTH + j] != 0.0:
+                    panels += 1
+                    break
+
+        def multiply(part):
+            cdef Py_ssize_t start = part.start, stop = part.stop
+            cdef int status
+            with nogil:
+                status = self.product(&coef[0], &at[start], stop - start, &out[start])
+            if status < 0:
+                raise MemoryError()
+
+        self._share(multiply, at.shape[0], at.shape[0] * panels * WIDTH)
 
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,
                      double* out) noexcept nogil:
@@ -317,7 +362,7 @@ cdef class Gram:
 
         Vacant slots among the shared count as taken. To be read and given columns, no more.
         """
-        cdef Gram other = Gram()
+        cdef Gram other = Gram(self._share)
         other.n, other.capacity, other._clock = self.n, self.capacity, self._clock
         other._data = <double**> malloc(max(1, self._n_panels) * sizeof(double*))
         if other._data == NULL:
@@ -328,18 +373,11 @@ cdef class Gram:
         other.owner = np.maximum(self.owner, 0)
         return other
 
-    def gather(self, const long long[::1] rows, const long long[::1] slots, double[:, ::1] out):
+    def gather(self, const long long[::1] rows, slots, double[:, ::1] out):
         """out[i, j] = K[rows[i], slots[j]]."""
-        cdef Py_ssize_t i, j, row
-        cdef Py_ssize_t k = slots.shape[0]
-        cdef double** column = <double**> malloc(max(1, k) * sizeof(double*))
-        if column == NULL:
-            raise MemoryError()
+        cdef Py_ssize_t i, j
+        cdef const size_t[::1] tops = self._tops(slots)
         with nogil:
-            for j in range(k):
-                column[j] = self._data[slots[j] // WIDTH] + slots[j] % WIDTH
             for i in range(rows.shape[0]):
-                row = rows[i] * WIDTH
-                for j in range(k):
-                    out[i, j] = column[j][row]
-            free(column)
+                for j in range(tops.shape[0]):
+                    out[i, j] = (<double*> tops[j])[rows[i] * WIDTH]

@@ -26,9 +26,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.box import coordinate_descent, pairwise_descent
-from adiabat.engine.machine import AT_BOUND, Machine
-from adiabat.engine.threads import in_slices
+from adiabat._core.box import pairwise_descent
+from adiabat._core.rounds import Rounds
+from adiabat.engine.machine import AT_BOUND, Machine, attainable
 from adiabat.errors import IndefiniteKernelError
 
 FloatArray = npt.NDArray[np.float64]
@@ -39,14 +39,13 @@ FLAT = 1e-12
 NEGATIVE = 1e-7
 # Violators taken into one round, at least and at most; in between, half the margin.
 FEWEST, MOST = 128, 1024
-SWEEPS = 60
 # Pair moves for each row of a group, and rounds in trouble before single file.
 PAIRS = 20
 REGROUPS = 30
 # Steps in single file for each row, at most.
 MOST_STEPS = 50
-# Relative cost of a rebuilt factor (size^3) against one row rotated out of it (rows behind it^2).
-REBUILD_COST = 0.0125
+# If less than this part of the margin stays, its factor is made anew.
+MOST_STAY = 0.75
 # Rises of the objective, and rounds in blocks, before the rest is done in single file.
 PATIENCE = 3
 BLOCK_ROUNDS = 40
@@ -65,27 +64,36 @@ class Exchange:
         self.rounds = 0
         self.single_file = False
         self.fell_back = False
-        self._delta = np.zeros(machine.n)  # change of u since the residuals were last brought up
-        self._delta_b = 0.0
-        self._residual = np.zeros(machine.n)  # r of MARGIN rows, kept up within a round
+        self._rounds = Rounds(machine.samples.gram, machine.n, AT_BOUND)
+        self._delta, self._residual = self._rounds.delta, self._rounds.residual
         self._pending = np.zeros(machine.n)  # what entering the boxes did to MARGIN rows
-        self.accuracy = machine.accuracy(tolerance)
+        self._delta_b = 0.0
+        self._largest = float(machine.samples.diagonal.max(initial=0.0))
+        self.accuracy = 0.0
         self._rises = 0
         self._width = MOST
+        self._bind()
         self._enter_boxes()
+
+    def _bind(self) -> None:
+        """The machine's arrays may be new ones since the last turn."""
+        m = self.machine
+        self._rounds.bind(m.factor, m.u, m.lo, m.hi, m.r, m.at, m.in_margin)
 
     # -- the loop --------------------------------------------------------------------------------
 
     def settle(self, watched: npt.NDArray[np.bool_]) -> None:
         """Rounds until no watched row violates; raises `Stuck`. Rows that move are watched too."""
-        machine = self.machine
+        machine, rounds = self.machine, self._rounds
+        self._bind()
         margin = machine.margin
         self._residual[margin] = machine.r[margin] + self._pending[margin]
-        self._pending[:] = 0.0
+        self._pending[margin] = 0.0
         feasible = False
         trouble = 0
         self.single_file = False
-        self._noise = self.accuracy = machine.accuracy(self.tolerance)
+        balanced = rounds.measure(machine.d)
+        self.accuracy = self._attainable()
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
             troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
@@ -93,16 +101,15 @@ class Exchange:
             if trouble > REGROUPS:
                 self.single_file = self.fell_back = True
             anchored, gain = True, 0.0
-            if turn or not self._at_rest():
+            # at rest: new rows only came in with u = 0, and the margin has nothing to answer for
+            at_rest = turn == 0 and balanced and rounds.at_rest(self.accuracy)
+            if not at_rest:
                 anchored = self._face()
-                watched |= self._delta != 0.0
-                rows = np.flatnonzero(watched & ~machine.in_margin)
+            rows = rounds.watch(watched)
+            if not at_rest:
                 gain = self._look(rows)
                 # r carries the rounding of the largest weights since it was last computed afresh
-                self._noise = max(self._noise, machine.accuracy(self.tolerance))
-                self.accuracy = self._noise
-            else:
-                rows = np.flatnonzero(watched & ~machine.in_margin)
+                self.accuracy = max(self.accuracy, self._attainable())
             if feasible and gain > 0.0:
                 self._rises += 1
                 self._width = max(1, self._width // 2)
@@ -118,121 +125,56 @@ class Exchange:
                 return
         raise Stuck
 
-    def _at_rest(self) -> bool:
-        """Whether the margin has nothing to answer for yet: new rows only came in with u = 0."""
-        machine = self.machine
-        margin = machine.margin
-        return (
-            len(margin) > 0
-            and not self._delta.any()
-            and float(np.abs(self._residual[margin]).max()) <= self.accuracy
-            and abs(machine.d - float(machine.u.sum())) <= self._slack()
-        )
+    def _attainable(self) -> float:
+        return attainable(self.tolerance, self._largest, self._rounds.weight, self.machine.b)
 
     def _enter_boxes(self) -> None:
         """Bring every u into its box; rows moved by it leave MARGIN."""
         machine = self.machine
-        outside = np.flatnonzero((machine.u < machine.lo) | (machine.u > machine.hi))
-        pinned = np.flatnonzero(machine.in_margin & (machine.lo == machine.hi))
-        leavers = np.union1d(outside, pinned)
-        if len(leavers) == 0:
-            return
-        self._leave(leavers[machine.in_margin[leavers]])
-        move = np.clip(machine.u[outside], machine.lo[outside], machine.hi[outside])
-        move -= machine.u[outside]
-        machine.u[outside] += move
-        machine.u[outside] = np.clip(machine.u[outside], machine.lo[outside], machine.hi[outside])
-        self._delta[outside] += move
+        outside, move, leavers = self._rounds.enter_boxes()
+        if len(leavers):
+            self._leave(np.flatnonzero(np.isin(machine.margin, leavers)))
         margin = machine.margin
-        if len(margin):
+        if len(margin) and len(outside):
             self._pending[margin] = machine.kernel(margin, outside) @ move
 
     # -- 1. the face -----------------------------------------------------------------------------
 
     def _face(self) -> bool:
         """Optimum on the face of the present margin; False if no margin is left."""
-        machine = self.machine
-        while len(machine.margin):
-            rows = machine.margin.copy()
-            missing = machine.d - float(machine.u.sum())
-            feasible = abs(missing) <= self._slack()
-            du, db = machine.factor.solve(-self._residual[rows], missing)
-            lo, hi = machine.lo[rows], machine.hi[rows]
-            part = 1.0
-            if self.single_file and feasible:
-                part = longest_step(machine.u[rows], du, lo, hi)
-                du, db = part * du, part * db
-            room = self._room(rows)
-            u = machine.u[rows] + du
-            low, high = u <= lo + room, u >= hi - room
-            u = np.where(low, lo, np.where(high, hi, u))
-            moved = u - machine.u[rows]
-            machine.u[rows] = u
+        machine, rounds = self.machine, self._rounds
+        while machine.factor.size:
+            feasible = rounds.measure(machine.d)
+            db, gone, short = rounds.face(self.single_file and feasible)
             machine.b += db
-            self._delta[rows] += moved
             self._delta_b += db
-            self._residual[rows] *= 1.0 - part
-            out = low | high
-            if not out.any():
+            if len(gone) == 0:
                 return True
-            short = (moved - du)[out]
-            leavers = rows[out]
-            self._leave(leavers)
-            stay = machine.margin
-            if len(stay):
-                self._residual[stay] += machine.kernel(stay, leavers) @ short
+            leavers = machine.margin[gone]
+            self._leave(gone)
+            rounds.answer(leavers, short)
         return False
 
-    def _room(self, rows: IntArray) -> FloatArray:
-        """How near to a bound is at the bound: relative to the weights at hand, not to a huge C."""
+    def _leave(self, positions: IntArray) -> None:
+        """Take the rows at positions of the factor out of MARGIN."""
         machine = self.machine
-        largest = float(np.abs(machine.u).max(initial=0.0))
-        return AT_BOUND * np.minimum(machine.hi[rows] - machine.lo[rows], largest)
-
-    def _slack(self) -> float:
-        """What sum u may differ from d by rounding."""
-        machine = self.machine
-        return 1e-13 * (abs(machine.d) + float(np.abs(machine.u).sum())) + 1e-300
-
-    def _leave(self, rows: IntArray) -> None:
-        """Take rows out of MARGIN: one by one by rotations, or by a new factor if they are many."""
-        machine = self.machine
-        if len(rows) == 0:
-            return
-        machine.in_margin[rows] = False
         members = machine.margin
-        gone = np.flatnonzero(~machine.in_margin[members])
-        size = len(members)
-        behind = (size - gone).astype(np.float64)
-        stay = members[machine.in_margin[members]].copy()
-        if float(behind @ behind) > REBUILD_COST * float(len(stay)) ** 3 + 1e3:
-            dependent = machine.refactor(stay)
-            self._residual[dependent] = 0.0
+        machine.in_margin[members[positions]] = False
+        if len(members) - len(positions) >= MOST_STAY * len(members):
+            machine.factor.drop_many(positions)
             return
-        for position in gone[::-1]:
-            machine.factor.drop(position)
+        dependent = machine.refactor(members[machine.in_margin[members]])
+        self._residual[dependent] = 0.0
 
     # -- 2. the look -----------------------------------------------------------------------------
 
     def _look(self, rows: IntArray) -> float:
         """Bring the residuals of rows up to date; returns the change of the objective."""
         machine = self.machine
-        moved = np.flatnonzero(self._delta)
-        before = machine.r[moved]
-        margin = machine.margin
-        if len(moved) or self._delta_b != 0.0:
-            change = np.empty(len(rows))
-            coefficients, at = machine.coefficients(self._delta), machine.at[rows]
-            gram = machine.samples.gram
-            in_slices(
-                lambda part: gram.multiply(coefficients, change[part], at[part]),
-                len(rows),
-                len(rows) * int(np.count_nonzero(coefficients)),
-            )
-            machine.r[rows] += change + self._delta_b
-        machine.r[margin] = self._residual[margin]
-        gain = 0.5 * float((before + machine.r[moved]) @ self._delta[moved])
-        self._delta[moved] = 0.0
+        moved, without_column = self._rounds.moved()
+        if len(without_column):
+            machine.samples.slots(machine.at[without_column])
+        gain = self._rounds.look(rows, moved, self._delta_b)
         self._delta_b = 0.0
         return gain
 
@@ -241,7 +183,7 @@ class Exchange:
     def _exchange(self, rows: IntArray) -> bool:
         """Move violators among rows to a bound or into MARGIN; False if there are none."""
         machine = self.machine
-        rows, violation = self._violators(rows)
+        rows, violation = self._rounds.violators(rows, self.accuracy)
         if len(rows) == 0:
             return False
         margin = machine.margin.copy()
@@ -253,39 +195,14 @@ class Exchange:
         S, p = machine.factor.prepare(cross, own)
         scale = own.diagonal() + machine.factor.shift
         self._refuse_negative(S.diagonal() / scale)
-        H = S + np.outer(p, p / machine.factor.border())
+        H = S + np.multiply.outer(p, p / machine.factor.border())
         if self.single_file:
             self._step_aside(rows[0], margin, cross[0], float(S[0, 0] / scale[0]), float(H[0, 0]))
             return True
-        lo, hi, u = machine.lo[rows], machine.hi[rows], machine.u[rows]
-        d = coordinate_descent(
-            H, machine.r[rows].copy(), lo - u, hi - u, SWEEPS, FLAT * float(scale.max())
-        )
-        new = u + d
-        new = np.where(d <= lo - u, lo, np.where(d >= hi - u, hi, new))
-        between = np.flatnonzero((new > lo) & (new < hi))
+        new, between = self._rounds.propose(rows, H, FLAT * float(scale.max()))
         joined = self._join(between, rows)
-        shift = new - u
-        shift[between[joined]] = 0.0  # the margin system places these
-        machine.u[rows] += shift
-        machine.u[rows] = np.where(
-            (shift != 0.0) & ((new == lo) | (new == hi)), new, machine.u[rows]
-        )
-        self._delta[rows] += shift
-        self._residual[margin] += cross.T @ shift
-        inside = between[joined]
-        self._residual[rows[inside]] = machine.r[rows[inside]] + own[inside] @ shift
+        self._rounds.place(rows, new, between[joined], margin, cross, own)
         return True
-
-    def _violators(self, rows: IntArray) -> tuple[IntArray, FloatArray]:
-        """Those among rows that violate, and by how much."""
-        machine = self.machine
-        r, u = machine.r[rows], machine.u[rows]
-        violation = np.maximum(
-            np.where(u > machine.lo[rows], r, 0.0), np.where(u < machine.hi[rows], -r, 0.0)
-        )
-        found = np.flatnonzero(violation > self.accuracy)
-        return rows[found], violation[found]
 
     def _step_aside(
         self, row: int, margin: IntArray, cross: FloatArray, pivot: float, curvature: float
@@ -308,28 +225,23 @@ class Exchange:
         if curvature > FLAT * scale:
             step = min(step, abs(r) / curvature)
         step *= longest_step(machine.u[margin], step * du, machine.lo[margin], machine.hi[margin])
-        new = u + sign * step
-        own_room = float(self._room(np.array([row]))[0])
-        new = lo if new <= lo + own_room else hi if new >= hi - own_room else new
-        machine.u[row] = new
-        self._delta[row] += new - u
-        u = machine.u[margin]
-        low, high = machine.lo[margin], machine.hi[margin]
-        room = self._room(margin)
-        moved = u + step * du
-        moved = np.where(moved <= low + room, low, np.where(moved >= high - room, high, moved))
-        machine.u[margin] = moved
-        self._delta[margin] += moved - u
+        rows = np.append(margin, row)
+        before = machine.u[rows]
+        new = self._rounds.settled(rows, before + step * np.append(du, sign))
+        machine.u[rows] = new
+        self._delta[rows] += new - before
         machine.b += step * db
         self._delta_b += step * db
-        self._leave(margin[(moved == low) | (moved == high)])
+        at_bound = (new == machine.lo[rows]) | (new == machine.hi[rows])
+        self._leave(np.flatnonzero(at_bound[:-1]))
 
     def _join(self, chosen: IntArray, rows: IntArray) -> npt.NDArray[np.bool_]:
         machine = self.machine
         joined: npt.NDArray[np.bool_] = machine.factor.admit(chosen, rows[chosen])
         self._refuse_negative(np.array([machine.factor.least_pivot]))
-        machine.in_margin[rows[chosen[joined]]] = True
-        machine.samples.slots(machine.at[rows[chosen[joined]]])
+        came = rows[chosen[joined]]
+        machine.in_margin[came] = True
+        machine.samples.slots(machine.at[came])
         return joined
 
     def _refuse_negative(self, curvature: FloatArray) -> None:
@@ -346,9 +258,8 @@ class Exchange:
     def _seed(self, rows: IntArray) -> bool:
         """Find a margin: balance sum u, then move pairs of rows; False if none violates."""
         machine = self.machine
-        missing = machine.d - float(machine.u.sum())
-        if abs(missing) > self._slack():
-            self._balance(missing)
+        if not self._rounds.measure(machine.d):
+            self._balance(self._rounds.missing)
             return True
         r = machine.r[rows]
         can_rise, can_fall = machine.u[rows] < machine.hi[rows], machine.u[rows] > machine.lo[rows]
@@ -375,7 +286,7 @@ class Exchange:
         For data of low rank, where the margin is small and most rows end at a bound.
         """
         machine = self.machine
-        rows, violation = self._violators(rows)
+        rows, violation = self._rounds.violators(rows, self.accuracy)
         if len(rows) == 0:
             return False
         margin = machine.margin.copy()

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from adiabat._core.factor import Factor
 from adiabat.certificate import Verdict
 from adiabat.engine.samples import Samples
+from adiabat.engine.threads import in_slices
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -156,7 +157,7 @@ class Machine:
         if self.factor is None:
             diagonal = self.samples.diagonal[self.at]
             shift = float(diagonal.mean()) if len(diagonal) else 1.0
-            self.factor = Factor(shift if shift > 0.0 else 1.0, DEPENDENT)
+            self.factor = Factor(shift if shift > 0.0 else 1.0, DEPENDENT, in_slices)
         rows = rows.copy()
         joined = self.factor.rebuild(self.kernel(rows, rows), rows)
         self.in_margin[:] = False
@@ -226,8 +227,9 @@ class Machine:
         assert self.factor is not None
         self.factor.relabel(np.cumsum(keep) - 1)
         self.factor.tidy()
+        stay = np.flatnonzero(keep)
         for name in ("at", "t", "lo", "hi", "u", "r", "in_margin"):
-            setattr(self, name, getattr(self, name)[keep])
+            setattr(self, name, getattr(self, name)[stay])
 
     # -- kernel and weights ----------------------------------------------------------------------
 
@@ -248,8 +250,7 @@ class Machine:
     def accuracy(self, tolerance: float) -> float:
         """The violation to aim at: a few roundings of f, and always well within the tolerance."""
         largest = float(self.samples.diagonal.max(initial=0.0))
-        rounding = EPSILON * (largest * float(np.abs(self.u).sum()) + abs(self.b) + 1.0)
-        return min(0.1 * tolerance, ROUNDINGS * rounding)
+        return attainable(tolerance, largest, float(np.abs(self.u).sum()), self.b)
 
     def infeasibility(self) -> float:
         """How far u is from its box and its sum from d, beyond rounding."""
@@ -275,7 +276,11 @@ class Machine:
         largest = float(self.samples.diagonal.max(initial=0.0))
         if largest > 0.0:
             rounding += (abs(self.b) + float(np.abs(self.t).max(initial=0.0))) / largest
-        room = np.minimum(ROUNDINGS * EPSILON * rounding, 0.5 * (self.hi - self.lo))
+        rounding *= ROUNDINGS * EPSILON
+        for row in self.margin[:1]:  # mostly this one is inside, and says it all
+            if min(self.u[row] - self.lo[row], self.hi[row] - self.u[row]) > rounding:
+                return
+        room = np.minimum(rounding, 0.5 * (self.hi - self.lo))
         low = (self.u >= self.lo) & (self.u <= self.lo + room)
         high = (self.u <= self.hi) & (self.u >= self.hi - room)
         if np.all(low | high):
@@ -296,3 +301,9 @@ class Machine:
             shift = -self.b  # no row has any force: b = 0
         self.b += shift
         self.r += shift
+
+
+def attainable(tolerance: float, largest: float, weight: float, b: float) -> float:
+    """The violation to aim at, where k(x, x) is at most `largest` and sum |u| is `weight`."""
+    rounding = EPSILON * (largest * weight + abs(b) + 1.0)
+    return min(0.1 * tolerance, ROUNDINGS * rounding)

@@ -8,6 +8,7 @@ weight, and for a few that lately did (`Gram`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Samples:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.gram = Gram()
+        self.gram = Gram(in_slices)
         self.n = 0
         self.diagonal = np.empty(0)
         self._store: Any = None  # dense: buffer with room to grow; CSR: exact
@@ -74,22 +75,25 @@ class Samples:
             None if norms is None else norms[columns],
         )
 
-    def _full_columns(self, columns: IntArray) -> FloatArray:
-        """Kernel values of some samples against all, (len(columns), n)."""
+    def _claim(self, positions: IntArray) -> None:
+        """Give samples their kernel columns, by one product against all samples."""
+        self.gram.claim(positions, *self._columns(positions))
+
+    def _columns(self, columns: IntArray) -> tuple[Callable[[slice], FloatArray], int]:
+        """Kernel values of some samples against a slice of all, and what is read for all."""
         if self.precomputed:
-            return np.ascontiguousarray(self._store[columns, : self.n])
+            return lambda rows: np.ascontiguousarray(self._store[columns, rows]), 0
         norms, data = self._norms, self.data
         others, other_norms = data[columns], None if norms is None else norms[columns]
         if self.kernel.function is not None or sp.issparse(data):
-            return self.kernel.block(others, data, other_norms, norms)
-        out = np.empty((len(columns), self.n))
+            whole = self.kernel.block(others, data, other_norms, norms)
+            return lambda rows: np.ascontiguousarray(whole[:, rows]), 0
 
-        def part(rows: slice) -> None:
+        def part(rows: slice) -> FloatArray:
             own_norms = None if norms is None else norms[rows]
-            out[:, rows] = self.kernel.block(others, data[rows], other_norms, own_norms)
+            return self.kernel.block(others, data[rows], other_norms, own_norms)
 
-        in_slices(part, self.n, data.size * (1 + len(columns) // 8))
-        return out
+        return part, data.size * (1 + len(columns) // 8)
 
     def slots(self, positions: IntArray) -> IntArray:
         """Slots of samples, their columns computed where there were none."""
@@ -103,7 +107,7 @@ class Samples:
         step = max(1, BLOCK_ENTRIES // max(1, self.n))
         for start in range(0, len(positions), step):
             part = positions[start : start + step]
-            self.gram.claim(part, self._full_columns(part))
+            self._claim(part)
 
     def between(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Kernel values K[rows, columns], read from slots of the columns."""
@@ -141,10 +145,10 @@ class Samples:
         occupied = np.flatnonzero(self.gram.owner >= 0)
         owners = self.gram.owner[occupied]
         if k <= EAGER_BATCH:
-            columns = self._full_columns(positions)
-            self.gram.append(k, occupied, np.ascontiguousarray(columns[:, owners]))
-            self._check_diagonal(positions, columns[np.arange(k), positions])
-            self.gram.claim(positions, columns)
+            self.gram.append(k, occupied[:0], np.empty((k, 0)))
+            self._claim(positions)
+            self.gram.write(positions, occupied, self.between(owners, positions).T)
+            self._check_diagonal(positions, self._own(positions))
         else:
             self.gram.append(k, occupied, np.zeros((k, len(occupied))))
             self._check_diagonal(positions, self._own(positions))

@@ -25,7 +25,7 @@ from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
 from adiabat.engine.samples import Samples
-from adiabat.engine.threads import blas_held, in_slices
+from adiabat.engine.threads import BlasHold, in_slices
 from adiabat.errors import NotOptimalError
 from adiabat.kernels import Kernel
 
@@ -34,9 +34,10 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Key = Hashable
 
-# Rows watched from the start: all, up to this many; else those nearest to r = 0.
+# Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
+# more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
-WATCH_PART = 8
+WATCH_PART, WATCH_LEAST, WATCH_EACH = 16, 128, 12
 # A batch larger than this part of the machine is grown from a random part of it.
 SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # Settle-and-judge turns before the update is given up.
@@ -48,8 +49,11 @@ SHORT_BATCH, SHORT_MARGIN = 16, 4
 REFINEMENTS = 3
 # Columns kept for samples without weight, as a part of those with weight; those computed ahead.
 SPARE_PART, SPARE_LEAST, MOST_SPARE = 2, 64, 512
-# Columns moved to the front after an update, at most; after a fit, all of them.
-TIDYING = 16
+# Columns in use that may stand behind the others after an update, and those then moved to the
+# front, at most; after a fit, all are.
+STRAGGLERS, TIDYING = 24, 16
+# Coefficients in a panel up to which the judge reads its columns one by one.
+FEW = 12
 
 
 @dataclass
@@ -98,7 +102,7 @@ class _Run:
             watched[np.random.default_rng(0).permutation(touched)[:size]] = True
             return watched
         resting = np.flatnonzero(~machine.in_margin)
-        size = max(WATCH_ALL, n // WATCH_PART)
+        size = max(WATCH_LEAST, n // WATCH_PART) + WATCH_EACH * len(touched)
         if size < len(resting):
             resting = resting[np.argpartition(np.abs(machine.r[resting]), size)[:size]]
         watched[resting] = True
@@ -181,23 +185,27 @@ class Solver:
         saved: dict[Key, Snapshot | None] = {}
         outcome = Outcome()
         certain = False
+        blas = BlasHold()
         try:
-            with blas_held():
-                new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
-                changes = plan(new)
-                for key in changes:
-                    machine = self.machines.get(key)
-                    saved[key] = None if machine is None else machine.snapshot()
-                self.attempt(changes, method, trace, outcome, saved)
-                if self._is_large(changes):
-                    self._prepare_for_updates()
+            blas.take()
+            new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
+            changes = plan(new)
+            for key in changes:
+                machine = self.machines.get(key)
+                saved[key] = None if machine is None else machine.snapshot()
+            self.attempt(changes, method, trace, outcome, saved)
+            if self._is_large(changes):
+                self._prepare_for_updates()
             with deferred_interrupts():
                 certain = True
-                commit(new, self._commit(changes, removed, retired), outcome)
+                where = self._commit(changes, removed, retired)
+                blas.give_back()
+                commit(new, where, outcome)
         except BaseException:
-            if not certain:
-                with deferred_interrupts():
+            with deferred_interrupts():
+                if not certain:
                     self._restore(saved, n_before)
+                blas.give_back()
             raise
         return outcome
 
@@ -269,7 +277,7 @@ class Solver:
         if pending:
             raise self._not_optimal(pending[0])
         for run in runs:
-            self._pronounce(run.machine)
+            self._pronounce(run.machine, run.tolerance)
             if run.exchange is not None:
                 outcome.rounds += run.exchange.rounds
                 outcome.methods.add("exchange")
@@ -294,32 +302,40 @@ class Solver:
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
         gram = self.samples.gram
-        for machine in machines:  # all columns first: a new panel lengthens every coefficient row
+        for machine in machines[1:]:  # their columns first: a panel more is more coefficients
             self.samples.slots(machine.at[machine.u != 0.0])
-        weights = np.zeros((gram.n_slots, len(machines)))
-        for column, machine in enumerate(machines):
-            weights[:, column] = machine.coefficients()
+        weights = np.column_stack([machine.coefficients() for machine in machines])
         f = np.empty((gram.n, len(machines)))
 
-        def product(rows: slice) -> None:
-            blocks = (
-                (panel[rows], weights[PANEL_WIDTH * i : PANEL_WIDTH * (i + 1)])
-                for i, panel in enumerate(gram.panels)
-            )
-            f[rows] = weigh(blocks, f[rows].shape)
+        blocks = self._blocks(weights)
 
-        in_slices(product, gram.n, weights.size * gram.n // len(machines))
+        def product(rows: slice) -> None:
+            chosen = ((panel[rows, columns], part) for panel, columns, part in blocks)
+            f[rows] = weigh(chosen, f[rows].shape)
+
+        in_slices(product, gram.n, PANEL_WIDTH * len(blocks) * gram.n)
         for column, machine in enumerate(machines):
             machine.r = f[machine.at, column] + (machine.b - machine.t)
 
-    def _pronounce(self, machine: Machine) -> None:
+    def _blocks(self, weights: FloatArray) -> list[tuple[FloatArray, Any, FloatArray]]:
+        """Panels, which of their columns carry weight (all, or few), and these weights."""
+        used: BoolArray = np.asarray(weights.any(axis=1))
+        blocks: list[tuple[FloatArray, Any, FloatArray]] = []
+        for i, count in enumerate(used.reshape(-1, PANEL_WIDTH).sum(axis=1).tolist()):
+            own = slice(PANEL_WIDTH * i, PANEL_WIDTH * (i + 1))
+            columns = slice(None) if count > FEW else np.flatnonzero(used[own])
+            if count:
+                blocks.append((self.samples.gram.panels[i], columns, weights[own][columns]))
+        return blocks
+
+    def _pronounce(self, machine: Machine, tolerance: float) -> None:
         machine.verdict = judge(
             machine.r, machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b
         )
-        if not machine.verdict.residual <= self.tolerance(machine):
+        if not machine.verdict.residual <= tolerance:
             raise NotOptimalError(
                 f"the update ended with residual {machine.verdict.residual:.1e}, above the "
-                f"tolerance {self.tolerance(machine):.1e}; the model is as it was before. "
+                f"tolerance {tolerance:.1e}; the model is as it was before. "
                 "Scale the features, or raise tol."
             )
 
@@ -359,10 +375,12 @@ class Solver:
             machine.at = where[machine.at]
         weighty = self._weighty()
         self.samples.gram.release(weighty, _spare(weighty))
-        exchanges = self.samples.n if self._is_large(changes) else TIDYING
+        tolerated, most = STRAGGLERS, TIDYING
+        if self._is_large(changes):
+            tolerated, most = 0, self.samples.n
         # MARGIN first: its columns are read in every round, those at a bound seldom
-        self.samples.gram.gather_front(self._in_margin(), exchanges)
-        self.samples.gram.gather_front(weighty, exchanges)
+        self.samples.gram.gather_front(self._in_margin(), tolerated, most)
+        self.samples.gram.gather_front(weighty, tolerated, most)
         return where
 
     def _is_large(self, changes: Mapping[Key, RowChange]) -> bool:

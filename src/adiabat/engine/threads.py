@@ -28,7 +28,7 @@ from adiabat.engine.interrupts import deferred_interrupts
 LEAST_ENTRIES = 400_000
 
 _lock = threading.Lock()
-_inside = 0
+_holders: set[BlasHold] = set()
 _threads_before: list[int] = []
 _executor: ThreadPoolExecutor | None = None
 
@@ -39,38 +39,44 @@ def _pools() -> list[Any]:
     return pools
 
 
+class BlasHold:
+    """BLAS held at one thread from `take` to `give_back`; the last to give back frees it.
+
+    It may be given back also if `take` was cut short by an interrupt, or never came. Interrupts
+    should be deferred meanwhile.
+    """
+
+    def take(self) -> None:
+        """Hold BLAS at one thread."""
+        global _threads_before
+        with _lock:
+            if not _threads_before:
+                _threads_before = [pool.num_threads for pool in _pools()]
+                for pool in _pools():
+                    pool.set_num_threads(1)
+            _holders.add(self)
+
+    def give_back(self) -> None:
+        """Let BLAS have its threads again, unless another holds it."""
+        global _threads_before
+        with _lock:
+            _holders.discard(self)
+            if not _holders:
+                for pool, threads in zip(_pools(), _threads_before, strict=False):
+                    pool.set_num_threads(threads)
+                _threads_before = []
+
+
 @contextmanager
 def blas_held() -> Iterator[None]:
-    """Hold BLAS at one thread; the last to leave gives the others back."""
-    entered = False
+    """Hold BLAS at one thread in a block."""
+    blas = BlasHold()
     try:
-        with deferred_interrupts():
-            _enter()
-            entered = True
+        blas.take()
         yield
     finally:
-        if entered:
-            with deferred_interrupts():
-                _leave()
-
-
-def _enter() -> None:
-    global _inside, _threads_before
-    with _lock:
-        if _inside == 0:
-            _threads_before = [pool.num_threads for pool in _pools()]
-            for pool in _pools():
-                pool.set_num_threads(1)
-        _inside += 1
-
-
-def _leave() -> None:
-    global _inside
-    with _lock:
-        _inside -= 1
-        if _inside == 0:
-            for pool, threads in zip(_pools(), _threads_before, strict=True):
-                pool.set_num_threads(threads)
+        with deferred_interrupts():
+            blas.give_back()
 
 
 def in_slices(task: Callable[[slice], None], n: int, entries: int) -> None:
@@ -78,8 +84,7 @@ def in_slices(task: Callable[[slice], None], n: int, entries: int) -> None:
 
     `entries` is the size of what is read. The first slice is the caller's own.
     """
-    threads = max(_threads_before, default=1) if _inside else 1
-    threads = max(1, min(threads, entries // LEAST_ENTRIES))
+    threads = max(1, min(max(_threads_before, default=1), entries // LEAST_ENTRIES))
     if threads == 1:
         task(slice(0, n))
         return
@@ -100,8 +105,9 @@ def _workers() -> ThreadPoolExecutor:
 
 def _forget_workers() -> None:
     """Threads do not come along through a fork, nor does whoever held the lock."""
-    global _executor, _lock, _inside
-    _executor, _lock, _inside = None, threading.Lock(), 0
+    global _executor, _lock, _threads_before
+    _executor, _lock, _threads_before = None, threading.Lock(), []
+    _holders.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a round of exchange does to the rows of one machine, in place.
+
+`engine/exchange.py` says which step comes when; here is each step, over plain arrays:
+
+    face       solve the margin system; who leaves its box stops at its edge
+    look       residuals of the watched rows brought up to date; what the objective gained
+    violators  who among them violates
+    propose    the violators' own box problem
+    place      where each of them goes
+
+Two arrays belong to the rounds themselves: `delta`, the change of u since the residuals r were
+last brought up, and `residual`, r of MARGIN rows kept up within a round.
+
+Invariant: between steps, for watched rows, r + K delta (+ the change of b) is the residual at u.
+"""
+
+from libc.math cimport fabs
+
+import numpy as np
+
+from adiabat._core.box import coordinate_descent
+from adiabat._core.factor cimport Factor
+from adiabat._core.gram cimport WIDTH, Gram
+
+# What sum u may differ from d by rounding, as a part of the sum of |u|.
+cdef double SLACK = 1e-13
+SWEEPS = 60
+
+
+cdef class Rounds:
+    """The arrays of one machine while it is being solved."""
+
+    cdef readonly object delta, residual
+    cdef readonly double weight            # sum |u|, as of the last `measure`
+    cdef readonly double missing           # d - sum u
+    cdef double _largest                   # |u|
+    cdef double _at_bound
+    cdef double[::1] _delta, _residual
+    cdef double[::1] _u, _lo, _hi, _r
+    cdef const long long[::1] _at
+    cdef unsigned char[::1] _inside
+    cdef Gram _gram
+    cdef Factor _factor
+
+    def __init__(self, Gram gram, Py_ssize_t n, double at_bound):
+        """A bound is reached within `at_bound` of the box, or of the largest weight: C is huge."""
+        self._gram = gram
+        self._at_bound = at_bound
+        self.delta, self.residual = np.zeros(n), np.zeros(n)
+        self._delta, self._residual = self.delta, self.residual
+
+    def bind(self, Factor factor, u, lo, hi, r, at, in_margin):
+        """Work on these arrays from now on."""
+        self._factor = factor
+        self._u, self._lo, self._hi, self._r = u, lo, hi, r
+        self._at, self._inside = at, in_margin.view(np.uint8)
+
+    def measure(self, double d):
+        """Sum u against d, and the size of the weights; whether the sum is right."""
+        cdef Py_ssize_t i
+        cdef double total = 0.0, carry = 0.0, weight = 0.0, largest = 0.0, size, value, sum_
+        with nogil:
+            for i in range(self._u.shape[0]):
+                value = self._u[i]
+                size = fabs(value)
+                weight += size
+                if size > largest:
+                    largest = size
+                # with compensation: rounding in this sum would be taken for something to mend
+                sum_ = total + value
+                carry += (total - sum_) + value if fabs(total) >= size else (value - sum_) + total
+                total = sum_
+        self.missing = d - (total + carry)
+        self.weight, self._largest = weight, largest
+        return fabs(self.missing) <= SLACK * (fabs(d) + weight) + 1e-300
+
+    cdef double _room(self, Py_ssize_t row) noexcept nogil:
+        cdef double box = self._hi[row] - self._lo[row]
+        return self._at_bound * (box if box < self._largest else self._largest)
+
+    def settled(self, rows, values):
+        """Values of rows, those within rounding of a bound put there."""
+        cdef const long long[::1] at = rows
+        out = np.array(values, dtype=np.float64)
+        cdef double[::1] new = out
+        cdef Py_ssize_t i
+        for i in range(at.shape[0]):
+            new[i] = self._settle(at[i], new[i])
+        return out
+
+    cdef double _settle(self, Py_ssize_t row, double value) noexcept nogil:
+        cdef double room = self._room(row)
+        if value <= self._lo[row] + room:
+            return self._lo[row]
+        if value >= self._hi[row] - room:
+            return self._hi[row]
+        return value
+
+    # ---- before the first round -----------------------------------------------------------------
+
+    def enter_boxes(self):
+        """Bring every u into its box.
+
+        Returns the rows moved, how far, and the MARGIN rows that have to leave: those moved, and
+        those whose box is a point.
+        """
+        cdef Py_ssize_t i
+        outside, leavers, moves = [], [], []
+        cdef double new
+        for i in range(self._u.shape[0]):
+            if self._lo[i] <= self._u[i] <= self._hi[i]:
+                if self._inside[i] and self._lo[i] == self._hi[i]:
+                    leavers.append(i)
+                continue
+            new = self._lo[i] if self._u[i] < self._lo[i] else self._hi[i]
+            outside.append(i)
+            moves.append(new - self._u[i])
+            self._delta[i] += new - self._u[i]
+            self._u[i] = new
+            if self._inside[i]:
+                leavers.append(i)
+        return (
+            np.array(outside, dtype=np.int64), np.array(moves), np.array(leavers, dtype=np.int64)
+        )
+
+    def at_rest(self, double accuracy):
+        """Whether the margin has nothing to answer for yet."""
+        cdef const long long[::1] margin = self._factor.rows
+        cdef Py_ssize_t i
+        cdef bint rest = margin.shape[0] > 0
+        with nogil:
+            for i in range(self._delta.shape[0]):
+                rest = rest and self._delta[i] == 0.0
+            for i in range(margin.shape[0]):
+                rest = rest and fabs(self._residual[margin[i]]) <= accuracy
+        return rest
+
+    # ---- 1. the face ----------------------------------------------------------------------------
+
+    def face(self, bint cut):
+        """One solve of the margin system, after `measure`.
+
+        Returns the change of b, the positions in the factor of rows that met a bound, and by how
+        much these moved less than the solution says. With `cut` all stop where the first one does.
+        """
+        cdef const long long[::1] margin = self._factor.rows
+        cdef Py_ssize_t i, row, s = margin.shape[0], n_out = 0
+        cdef double db, part = 1.0, reach, step, new
+        cdef double[::1] du = np.empty(s)
+        positions, shortfall = np.empty(s, dtype=np.int64), np.empty(s)
+        cdef long long[::1] out = positions
+        cdef double[::1] short = shortfall
+        with nogil:
+            for i in range(s):
+                du[i] = -self._residual[margin[i]]
+            db = self._factor.solve_in_place(&du[0], self.missing)
+            if cut:
+                for i in range(s):
+                    reach = self._reach(margin[i], du[i])
+                    if reach < part:
+                        part = reach
+            for i in range(s):
+                row = margin[i]
+                step = part * du[i]
+                new = self._settle(row, self._u[row] + step)
+                self._delta[row] += new - self._u[row]
+                if new == self._lo[row] or new == self._hi[row]:
+                    out[n_out] = i
+                    short[n_out] = new - self._u[row] - step
+                    n_out += 1
+                self._u[row] = new
+                self._residual[row] *= 1.0 - part
+        return part * db, positions[:n_out], shortfall[:n_out]
+
+    cdef double _reach(self, Py_ssize_t row, double du) noexcept nogil:
+        """The part of du, at least 0, that takes a row to its bound."""
+        cdef double part
+        if du == 0.0:
+            return 1.0
+        part = ((self._hi[row] if du > 0.0 else self._lo[row]) - self._u[row]) / du
+        return part if part > 0.0 else 0.0
+
+    def answer(self, movers, double[::1] amounts):
+        """Residuals of MARGIN rows after rows with columns moved by amounts."""
+        cdef const long long[::1] margin = self._factor.rows
+        cdef const long long[::1] slots = self._gram.slot_of[np.asarray(self._at)[movers]]
+        cdef double** panel = self._gram._data
+        cdef Py_ssize_t i, j, row
+        cdef double total
+        with nogil:
+            for i in range(margin.shape[0]):
+                row = self._at[margin[i]] * WIDTH
+                total = 0.0
+                for j in range(slots.shape[0]):
+                    total += panel[slots[j] // WIDTH][row + slots[j] % WIDTH] * amounts[j]
+                self._residual[margin[i]] += total
+
+    # ---- 2. the look ----------------------------------------------------------------------------
+
+    def watch(self, watched):
+        """Rows that moved are watched too; returns the watched rows outside MARGIN."""
+        cdef unsigned char[::1] look = watched.view(np.uint8)
+        cdef Py_ssize_t i, count = 0
+        rows = np.empty(self._u.shape[0], dtype=np.int64)
+        cdef long long[::1] out = rows
+        with nogil:
+            for i in range(self._u.shape[0]):
+                if self._delta[i] != 0.0:
+                    look[i] = 1
+                if look[i] and not self._inside[i]:
+                    out[count] = i
+                    count += 1
+        return rows[:count]
+
+    def moved(self):
+        """Rows whose u changed since the last look, and those of them that have no column yet."""
+        cdef const long long[::1] slot_of = self._gram.slot_of
+        cdef Py_ssize_t i, count = 0, lacking = 0
+        rows = np.empty(self._u.shape[0], dtype=np.int64)
+        bare = np.empty(self._u.shape[0], dtype=np.int64)
+        cdef long long[::1] moved = rows, without = bare
+        with nogil:
+            for i in range(self._u.shape[0]):
+                if self._delta[i] != 0.0:
+                    moved[count] = i
+                    count += 1
+                    if slot_of[self._at[i]] < 0:
+                        without[lacking] = i
+                        lacking += 1
+        return rows[:count], bare[:lacking]
+
+    def look(self, rows, moved, double db):
+        """Bring r of rows up to date, where `moved` have their columns and b changed by db.
+
+        Returns the change of the objective, by the trapezoid rule on its gradient r.
+        """
+        cdef const long long[::1] looked = rows, movers = moved
+        cdef const long long[::1] margin = self._factor.rows
+        cdef const long long[::1] slot_of = self._gram.slot_of
+        cdef Py_ssize_t i
+        cdef double gain = 0.0
+        cdef double[::1] coef, change
+        if movers.shape[0] == 0 and db == 0.0:
+            for i in range(margin.shape[0]):
+                self._r[margin[i]] = self._residual[margin[i]]
+            return 0.0
+        coef, change = np.zeros(self._gram.n_slots), np.empty(looked.shape[0])
+        for i in range(movers.shape[0]):
+            coef[slot_of[self._at[movers[i]]]] += self._delta[movers[i]]
+            gain += self._r[movers[i]] * self._delta[movers[i]]
+        self._gram.multiply(coef, change, np.asarray(self._at)[rows])
+        with nogil:
+            for i in range(looked.shape[0]):
+                self._r[looked[i]] += change[i] + db
+            for i in range(margin.shape[0]):
+                self._r[margin[i]] = self._residual[margin[i]]
+            for i in range(movers.shape[0]):
+                gain += self._r[movers[i]] * self._delta[movers[i]]
+                self._delta[movers[i]] = 0.0
+        return 0.5 * gain
+
+    # ---- 3. the violators -----------------------------------------------------------------------
+
+    def violators(self, rows, double accuracy):
+        """Those among rows that violate, and by how much."""
+        cdef const long long[::1] at = rows
+        cdef Py_ssize_t i, row, count = 0
+        cdef double violation
+        found, amount = np.empty(at.shape[0], dtype=np.int64), np.empty(at.shape[0])
+        cdef long long[::1] who = found
+        cdef double[::1] much = amount
+        with nogil:
+            for i in range(at.shape[0]):
+                row = at[i]
+                violation = fabs(self._r[row])
+                if violation <= accuracy:
+                    continue
+                if self._u[row] > self._lo[row] if self._r[row] > 0.0 else (
+                        self._u[row] < self._hi[row]):
+                    who[count] = row
+                    much[count] = violation
+                    count += 1
+        return found[:count], amount[:count]
+
+    def propose(self, rows, H, double flat):
+        """Where the box problem of rows, min 1/2 d'Hd + r'd, takes their u.
+
+        Returns the new u, and which of the rows end between their bounds.
+        """
+        at = np.asarray(rows)
+        lo, hi, u = np.asarray(self._lo)[at], np.asarray(self._hi)[at], np.asarray(self._u)[at]
+        below, above = lo - u, hi - u
+        d = coordinate_descent(H, np.asarray(self._r)[at], below, above, SWEEPS, flat)
+        new = np.where(d <= below, lo, np.where(d >= above, hi, u + d))
+        return new, ((new > lo) & (new < hi)).nonzero()[0]
+
+    def place(self, rows, double[::1] new, inside, margin, double[:, ::1] cross,
+              double[:, ::1] own):
+        """Give rows their new u, but for rows[inside], which joined MARGIN: its system places them.
+
+        `margin` are the rows that were in MARGIN before; cross and own the kernel values of rows
+        against these and among themselves.
+        """
+        cdef const long long[::1] at = rows, joined = inside, stood = margin
+        cdef Py_ssize_t i, j, k = at.shape[0]
+        cdef double step, total
+        cdef double[::1] shift = np.zeros(k)
+        with nogil:
+            for i in range(k):
+                shift[i] = new[i] - self._u[at[i]]
+            for j in range(joined.shape[0]):
+                shift[joined[j]] = 0.0
+            for i in range(k):
+                step = shift[i]
+                if step == 0.0:
+                    continue
+                self._u[at[i]] = new[i]
+                self._delta[at[i]] += step
+                for j in range(stood.shape[0]):
+                    self._residual[stood[j]] += cross[i, j] * step
+            for j in range(joined.shape[0]):
+                total = self._r[at[joined[j]]]
+                for i in range(k):
+                    total += own[joined[j], i] * shift[i]
+                self._residual[at[joined[j]]] = total

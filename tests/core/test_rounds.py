@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The steps of a round, each against the same in plain NumPy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from adiabat._core.factor import Factor
+from adiabat._core.gram import Gram
+from adiabat._core.rounds import Rounds
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+N, SIZE = 60, 20
+EXACT = 1e-12
+
+
+class Rig:
+    """Sixty rows on thirty samples, two rows each; MARGIN are rows 0, 2, ... of twenty samples."""
+
+    def __init__(self, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        points = rng.standard_normal((N // 2, 4))
+        self.kernel = np.exp(-0.3 * np.sum((points[:, None] - points) ** 2, axis=2))
+        self.at = np.repeat(np.arange(N // 2), 2)
+        self.K = self.kernel[np.ix_(self.at, self.at)]
+        self.gram = Gram()
+        self.gram.append(N // 2, np.empty(0, dtype=np.int64), np.empty((N // 2, 0)))
+        self.gram.claim(np.arange(N // 2), lambda rows: np.ascontiguousarray(self.kernel[:, rows]))
+        self.margin = np.arange(0, 2 * SIZE, 2)
+        self.factor = Factor(1.0, 1e-9)
+        assert self.factor.rebuild(self.block(self.margin, self.margin), self.margin).all()
+        self.u, self.r = rng.uniform(-0.5, 0.5, N), rng.standard_normal(N)
+        self.lo, self.hi = -np.ones(N), np.ones(N)
+        self.in_margin = np.zeros(N, dtype=bool)
+        self.in_margin[self.margin] = True
+        self.rounds = Rounds(self.gram, N, 1e-14)
+        self.rounds.bind(
+            self.factor, self.u, self.lo, self.hi, self.r, self.at, self.in_margin
+        )  # fmt: skip
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        return np.ascontiguousarray(self.K[np.ix_(rows, columns)])
+
+
+def test_sums_are_those_of_exact_arithmetic() -> None:
+    """One huge weight among small ones, where a plain sum loses all digits of these."""
+    rig = Rig()
+    rig.u[:] = 0.1
+    rig.u[7], rig.u[8] = 1e16, -1e16
+    exact = float(sum(map(Fraction, rig.u.tolist()), Fraction(0)))
+    assert not rig.rounds.measure(1e4)
+    assert rig.rounds.missing == 1e4 - exact
+    assert rig.rounds.weight == pytest.approx(2e16)
+    assert rig.rounds.measure(0.0)  # against 2e16, rounding
+
+
+def test_boxes_are_entered_and_who_leaves_is_named() -> None:
+    rig = Rig()
+    rig.u[[0, 1, 3]] = [2.0, -3.0, 1.0]
+    rig.lo[4] = rig.hi[4] = rig.u[4]
+    outside, moves, leavers = rig.rounds.enter_boxes()
+    assert outside.tolist() == [0, 1] and moves.tolist() == [-1.0, 2.0]
+    assert leavers.tolist() == [0, 4]
+    assert rig.u[[0, 1, 3]].tolist() == [1.0, -1.0, 1.0]
+    assert rig.rounds.delta[[0, 1]].tolist() == [-1.0, 2.0]
+
+
+def test_a_face_without_bounds_solves_the_margin_system() -> None:
+    rig = Rig()
+    rig.lo[:], rig.hi[:] = -1e9, 1e9
+    residual = rig.r[rig.margin].copy()
+    rig.rounds.residual[rig.margin] = residual
+    before = rig.u.copy()
+    assert not rig.rounds.measure(0.5)
+    db, gone, _ = rig.rounds.face(False)
+    du = rig.u - before
+    assert len(gone) == 0 and not du[~rig.in_margin].any()
+    np.testing.assert_array_equal(rig.rounds.delta, du)
+    np.testing.assert_allclose(rig.K[rig.margin] @ du + db, -residual, atol=1e-9)
+    assert rig.u.sum() == pytest.approx(0.5, abs=EXACT)
+    assert not rig.rounds.residual.any()
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_face_stops_at_the_bounds(cut: bool) -> None:
+    """All rows by themselves, or all where the first one stops."""
+    rig = Rig()
+    rig.rounds.residual[rig.margin] = rig.r[rig.margin]
+    before = rig.u.copy()
+    rig.rounds.measure(float(rig.u.sum()))
+    du, db = rig.factor.solve(-rig.r[rig.margin], 0.0)
+    wanted = before[rig.margin] + du
+    moved_b, gone, short = rig.rounds.face(cut)
+    after = rig.u[rig.margin]
+    assert np.all((after >= -1.0) & (after <= 1.0)) and len(gone) >= 1
+    assert np.all(np.abs(after[gone]) == 1.0)
+    if cut:
+        part = moved_b / db
+        assert 0.0 <= part < 1.0
+        np.testing.assert_allclose(after, before[rig.margin] + part * du, atol=EXACT)
+        np.testing.assert_allclose(
+            rig.rounds.residual[rig.margin], (1.0 - part) * rig.r[rig.margin], atol=EXACT
+        )
+        return
+    np.testing.assert_allclose(after, np.clip(wanted, -1.0, 1.0), atol=EXACT)
+    np.testing.assert_allclose(short, (after - wanted)[gone], atol=EXACT)
+    rig.rounds.answer(rig.margin[gone], short)
+    expected = rig.block(rig.margin, rig.margin[gone]) @ short
+    np.testing.assert_allclose(rig.rounds.residual[rig.margin], expected, atol=EXACT)
+
+
+def test_a_look_brings_residuals_up_and_says_what_was_gained() -> None:
+    rig = Rig()
+    rng = np.random.default_rng(1)
+    b, t = 0.3, rng.standard_normal(N)
+    rig.r[:] = rig.K @ rig.u + b - t
+
+    def objective() -> float:
+        return float(0.5 * rig.u @ rig.K @ rig.u - t @ rig.u)
+
+    before = objective()
+    moved = np.array([0, 5, 41, 59])
+    steps = rng.standard_normal(4)
+    rig.u[moved] += steps
+    rig.rounds.delta[moved] = steps
+    fresh = rig.K @ rig.u + b + 0.2 - t
+    rig.rounds.residual[rig.margin] = fresh[rig.margin]
+    watched = np.arange(N) < 50
+    rows = rig.rounds.watch(watched)
+    assert watched[59] and not watched[58]
+    assert rows.tolist() == [i for i in range(N) if watched[i] and not rig.in_margin[i]]
+    who, without_column = rig.rounds.moved()
+    assert who.tolist() == moved.tolist() and len(without_column) == 0
+    gain = rig.rounds.look(rows, who, 0.2)
+    np.testing.assert_allclose(rig.r[watched], fresh[watched], atol=EXACT)
+    assert not np.allclose(rig.r[~watched], fresh[~watched])
+    # by the trapezoid rule on r, of which b + db / 2 belongs to the constraint
+    assert gain == pytest.approx(objective() - before + (b + 0.1) * steps.sum())
+    nobody, _ = rig.rounds.moved()
+    assert len(nobody) == 0 and rig.rounds.look(rows, nobody, 0.0) == 0.0
+
+
+def test_violators() -> None:
+    rig = Rig()
+    rig.u[:6] = [-1.0, -1.0, 1.0, 1.0, 0.0, 0.0]
+    rig.r[:6] = [0.5, -0.5, 0.5, -0.5, 1e-12, -0.25]
+    who, much = rig.rounds.violators(np.arange(6), 1e-9)
+    assert who.tolist() == [1, 2, 5] and much.tolist() == [0.5, 0.5, 0.25]
+
+
+def test_rows_are_placed_at_bounds_between_them_and_in_the_margin() -> None:
+    rig = Rig()
+    rows = np.array([41, 43, 45])
+    rig.rounds.residual[rig.margin] = rig.r[rig.margin]
+    before, r = rig.u[rows].copy(), rig.r[rows].copy()
+    own = rig.block(rows, rows)
+    new, between = rig.rounds.propose(rows, 100.0 * np.eye(3), 1e-12)
+    np.testing.assert_allclose(new, before - r / 100.0, atol=EXACT)
+    assert between.tolist() == [0, 1, 2]
+    new[0] = 1.0
+    joined = np.array([2])
+    cross = rig.block(rows, rig.margin)
+    rig.rounds.place(rows, new, joined, rig.margin, cross, own)
+    shift = np.where([True, True, False], new - before, 0.0)
+    assert rig.u[rows].tolist() == [new[0], new[1], before[2]]
+    np.testing.assert_allclose(rig.rounds.delta[rows], shift, atol=EXACT)
+    np.testing.assert_allclose(
+        rig.rounds.residual[rig.margin], rig.r[rig.margin] + shift @ cross, atol=EXACT
+    )
+    assert rig.rounds.residual[45] == pytest.approx(r[2] + own[2] @ shift)
