@@ -42,6 +42,10 @@ class Certificate:
         Whether it does not.
     held_fixed : mapping
         What retraining has to hold fixed to give this model, such as the resolved gamma.
+    n_seen : int or None
+        Samples that ever came to the model, those forgotten or let go included.
+    retain : str
+        The policy that chose which of them it holds; empty if none did.
     """
 
     residual: float
@@ -51,6 +55,8 @@ class Certificate:
     tol: float
     ok: bool
     held_fixed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    n_seen: int | None = None
+    retain: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "held_fixed", MappingProxyType(dict(self.held_fixed)))
@@ -58,9 +64,10 @@ class Certificate:
     def __str__(self) -> str:
         verdict = "optimal" if self.ok else "NOT OPTIMAL"
         held = ", ".join(f"{name}={_brief(value)}" for name, value in self.held_fixed.items())
+        kept = f" of {self.n_seen} seen ({self.retain})" if self.retain else ""
         return (
             f"{verdict}: residual {self.residual:.1e} (allowed {self.tol:.1e}), "
-            f"relative gap {self.gap:.1e}, {self.n_samples} samples, {self.n_support} support"
+            f"relative gap {self.gap:.1e}, {self.n_samples} samples{kept}, {self.n_support} support"
             + (f", holding {held}" if held else "")
         )
 

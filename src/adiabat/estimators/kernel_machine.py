@@ -24,6 +24,7 @@ from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Change, Model
 from adiabat.estimators.persistence import load_state, pack, save_state, unpack
+from adiabat.estimators.retaining import carry_out
 from adiabat.estimators.tuning import Tunable
 from adiabat.estimators.validation import (
     as_csr,
@@ -163,7 +164,7 @@ class KernelMachine(Tunable):
         Certificate
         """
         check_is_fitted(self)
-        return self._model.certificate(self._held_fixed(), afresh=True)
+        return self._certify(afresh=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file: a zip of JSON and arrays, whole or not at all.
@@ -346,14 +347,14 @@ class KernelMachine(Tunable):
         model = self._model
         model.solver.tol = self.tol
 
-        def announce(outcome: Outcome) -> None:
-            self._announce(outcome, started, trace, n_added, n_removed, n_revised)
+        def announce(outcome: Outcome, let_go: int) -> None:
+            self._announce(outcome, started, trace, n_added, n_removed + let_go, n_revised)
 
         if n_added or n_removed or n_revised:
             formulation = formulation or model.formulation
-            model.change(change, formulation, self.solver, trace, announce)
+            carry_out(model, change, formulation, self.retain, self.solver, trace, announce)
         else:
-            announce(Outcome())
+            announce(Outcome(), 0)
 
     def _announce(
         self,
@@ -378,9 +379,13 @@ class KernelMachine(Tunable):
             breakpoints=outcome.breakpoints,
             fallbacks=outcome.fallbacks,
             seconds=time.perf_counter() - started,
-            certificate=model.certificate(self._held_fixed(), afresh=False),
+            certificate=self._certify(afresh=False),
             trace=list(outcome.traces.values()) if trace else None,
         )
+
+    def _certify(self, afresh: bool) -> Certificate:
+        policy = "" if self.retain is None else repr(self.retain)
+        return self._model.certificate(self._held_fixed(), afresh, policy)
 
     def _decide(self, X: Any) -> FloatArray:
         """Decision values of every machine at new rows."""

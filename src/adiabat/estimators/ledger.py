@@ -85,6 +85,11 @@ class Ledger:
         """The number that the next sample without an id gets; above every integer ever used."""
         return self._next_number
 
+    @property
+    def n_seen(self) -> int:
+        """How many ids were ever recorded, those deleted included."""
+        return self._next_serial
+
     def validate_new(self, ids: Any, X: Any, n: int, *, leaving: Iterable[int] = ()) -> list[Id]:
         """Ids for `n` new samples, checked; nothing is recorded.
 
@@ -214,7 +219,10 @@ class Ledger:
 
         Only ids that are known are written, and nothing of those deleted.
         """
-        arrays: dict[str, npt.NDArray[Any]] = {"ledger_next": np.array(str(self._next_number))}
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "ledger_next": np.array(str(self._next_number)),
+            "ledger_seen": np.array(self.n_seen),
+        }
         if self._fits_int64():
             arrays["ledger_kind"] = np.array("int64")
             arrays["ledger_ids"] = np.array(self._ids, np.int64)
@@ -243,12 +251,17 @@ class Ledger:
             ledger.append(values)
             if not ledger._next_number <= next_number <= _INT_LIMIT:
                 raise ValueError("the running number is out of range")
+            # files from before it was counted do not have it
+            n_seen = int(arrays["ledger_seen"]) if "ledger_seen" in arrays else len(ledger)
+            if n_seen < len(ledger):
+                raise ValueError("there are more ids than were ever recorded")
         except (IdError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise ModelFileError(
                 f"the ids in the model file are not sound ({error}); restore the file from a copy, "
                 "or save the model again"
             ) from error
         ledger._next_number = next_number
+        ledger._next_serial = n_seen
         return ledger
 
     def _fits_int64(self) -> bool:

@@ -45,7 +45,8 @@ class Change:
     """One update of the samples, by place in the order of learning.
 
     `X`, `target`, `weight` describe the samples that come in; the first `len(replaced)` of them
-    take the places of samples whose features change, the others come at the end under `ids`.
+    take the places of samples whose features change, the others come at the end under `ids`. What
+    is `passing` was given, but is not even learned (`retain`).
     """
 
     ids: list[Any]
@@ -58,6 +59,7 @@ class Change:
     new_target: npt.NDArray[Any] = field(default_factory=_no_values)
     reweighed: IntArray = field(default_factory=_no_places)
     new_weight: FloatArray = field(default_factory=_no_values)
+    passing: list[Any] = field(default_factory=list)
 
 
 class Model:
@@ -146,6 +148,10 @@ class Model:
             self.target, self.weight = target, weight
             self.formulation = settled
             self.ledger.delete(change.removed)
+            if change.passing:  # so that their numbers are not given again
+                stay = len(self.ledger)
+                self.ledger.append(change.passing)
+                self.ledger.delete(range(stay, len(self.ledger)))
             self.ledger.append(change.ids)
             self.version += 1
             for key, rows in named.items():
@@ -354,7 +360,9 @@ class Model:
         kernel: FloatArray = self.solver.samples.data[np.ix_(self.position, self.position)]
         return kernel
 
-    def certificate(self, held_fixed: Mapping[str, Any], afresh: bool) -> Certificate:
+    def certificate(
+        self, held_fixed: Mapping[str, Any], afresh: bool, retain: str = ""
+    ) -> Certificate:
         """The judge's word: on residuals kept from the last updates, or on all of it afresh."""
         verdicts = {pair: machine.verdict for pair, machine in self.machines}
         if afresh:
@@ -376,6 +384,8 @@ class Model:
             tol=self.solver.tol if worst is None else tolerances[worst],
             ok=worst is None or verdicts[worst].residual <= tolerances[worst],
             held_fixed=held_fixed,
+            n_seen=self.ledger.n_seen,
+            retain=retain,
         )
 
     def decide(self, X: Any) -> FloatArray:

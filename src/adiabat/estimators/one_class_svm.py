@@ -16,6 +16,7 @@ from adiabat.estimators.novelty import NoveltyDetector
 from adiabat.estimators.scikit_learn import plain_one_class
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS
 from adiabat.formulations.one_class import OneClass
+from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,7 +31,7 @@ class OneClassSVM(NoveltyDetector):
     ----------
     nu : float, default=0.5
         The part of the samples, above 0 and at most 1.
-    kernel, degree, gamma, coef0, tol, solver
+    kernel, degree, gamma, coef0, tol, solver, retain
         As in :class:`adiabat.SVC`.
 
     Attributes
@@ -73,6 +74,7 @@ class OneClassSVM(NoveltyDetector):
         coef0: float = 0.0,
         tol: float = 1e-9,
         solver: str = "auto",
+        retain: Policy | None = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -81,6 +83,7 @@ class OneClassSVM(NoveltyDetector):
         self.coef0 = coef0
         self.tol = tol
         self.solver = solver
+        self.retain = retain
 
     @property
     def offset_(self) -> float:

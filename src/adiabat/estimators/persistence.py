@@ -23,8 +23,11 @@ from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Model
 from adiabat.formulations import FORMULATIONS
 from adiabat.kernels import Kernel
+from adiabat.retention.policy import Policy, from_dict, to_dict
 
 _ROW_ARRAYS = ("u", "margin")
+# A file from before they existed leaves them at their defaults.
+_LATER_PARAMETERS = {"retain"}
 
 
 def pack(model: Model) -> dict[str, Any]:
@@ -121,7 +124,7 @@ def load_state(
             "open it with adiabat.load"
         )
     try:
-        if set(manifest["parameters"]) != parameters:
+        if set(manifest["parameters"]) | (_LATER_PARAMETERS & parameters) != parameters:
             raise ValueError("its parameters are not those of the estimator")
         return _state_from(manifest, arrays)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -232,6 +235,9 @@ def _plain(name: str, value: Any) -> Any:
         return [_plain(name, item) for item in value]
     if isinstance(value, (dict, MappingProxyType)):
         return {"pairs": [[_plain(name, key), _plain(name, item)] for key, item in value.items()]}
+    if isinstance(value, Policy):
+        fields = to_dict(value)
+        return {**fields, "parameters": _plain(name, fields["parameters"])}
     raise TypeError(
         f"{name}={value!r} cannot be written to a model file, which holds plain values only; "
         "pickle the model instead"
@@ -241,6 +247,8 @@ def _plain(name: str, value: Any) -> Any:
 def _unplain(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
+    if "policy" in value:
+        return from_dict({**value, "parameters": _unplain(value["parameters"])})
     return {key: _unplain(item) for key, item in value["pairs"]}
 
 

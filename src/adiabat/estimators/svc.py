@@ -25,6 +25,7 @@ from adiabat.estimators.regularization import RegularizationPath, regularization
 from adiabat.estimators.scikit_learn import plain_svc
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS
 from adiabat.formulations.c_svc import CSVC
+from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -61,6 +62,9 @@ default="rbf"
         Shape of `decision_function` with more than two classes.
     solver : {"auto", "path", "exchange"}, default="auto"
         How updates reach the new optimum. The result is the same.
+    retain : adiabat.retention.Policy, optional
+        Which samples stay when others are learned, such as ``Window(1000)``; all by default. The
+        model is the optimum on those it holds.
 
     Attributes
     ----------
@@ -117,6 +121,7 @@ default="rbf"
         class_weight: Mapping[Any, float] | str | None = None,
         decision_function_shape: str = "ovr",
         solver: str = "auto",
+        retain: Policy | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -127,6 +132,7 @@ default="rbf"
         self.class_weight = class_weight
         self.decision_function_shape = decision_function_shape
         self.solver = solver
+        self.retain = retain
 
     # -- learn ------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from adiabat.estimators.novelty import NoveltyDetector
 from adiabat.estimators.scikit_learn import plain_sphere
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr, n_rows
 from adiabat.formulations.svdd import Sphere
+from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -33,7 +34,7 @@ class SVDD(NoveltyDetector):
     ----------
     C : float, default=0.1
         Price of a sample outside; 1 or more leaves none outside.
-    kernel, degree, gamma, coef0, tol, solver
+    kernel, degree, gamma, coef0, tol, solver, retain
         As in :class:`adiabat.SVC`.
 
     Attributes
@@ -78,6 +79,7 @@ class SVDD(NoveltyDetector):
         coef0: float = 0.0,
         tol: float = 1e-9,
         solver: str = "auto",
+        retain: Policy | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -86,6 +88,7 @@ class SVDD(NoveltyDetector):
         self.coef0 = coef0
         self.tol = tol
         self.solver = solver
+        self.retain = retain
 
     @property
     def radius_(self) -> float:

@@ -21,6 +21,7 @@ from adiabat.estimators.scikit_learn import plain_svr
 from adiabat.estimators.single_machine import SingleMachine
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS
 from adiabat.formulations.epsilon_svr import EpsilonSVR
+from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -37,7 +38,7 @@ class SVR(RegressorMixin, SingleMachine):
         Price of a deviation beyond `epsilon`; above 0.
     epsilon : float, default=0.1
         Half the width of the tube within which deviations cost nothing; at least 0.
-    kernel, degree, gamma, coef0, tol, solver
+    kernel, degree, gamma, coef0, tol, solver, retain
         As in :class:`adiabat.SVC`.
 
     Attributes
@@ -82,6 +83,7 @@ class SVR(RegressorMixin, SingleMachine):
         coef0: float = 0.0,
         tol: float = 1e-9,
         solver: str = "auto",
+        retain: Policy | None = None,
     ) -> None:
         self.C = C
         self.epsilon = epsilon
@@ -91,6 +93,7 @@ class SVR(RegressorMixin, SingleMachine):
         self.coef0 = coef0
         self.tol = tol
         self.solver = solver
+        self.retain = retain
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVR:
         """Learn from scratch; what was learned before is gone.

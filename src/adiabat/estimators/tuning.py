@@ -23,6 +23,7 @@ from adiabat.estimators.model import Change, Model
 from adiabat.estimators.validation import as_csr, same_parameter
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel, make_kernel
+from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,6 +39,8 @@ class Tunable(BaseEstimator):
     _checked_parameters: tuple[Any, ...]
     last_update_: UpdateReport
     gamma_: float
+    #: Which samples stay when others are learned; an estimator may make it a parameter.
+    retain: Policy | None = None
     #: Parameters of the formulation.
     _shaping: ClassVar[tuple[str, ...]] = ()
 
@@ -167,7 +170,7 @@ class Tunable(BaseEstimator):
     def _hold_parameters(self) -> None:
         held = (*self._shaping, *_OF_THE_KERNEL)
         self._held_parameters = {name: getattr(self, name) for name in held}
-        self._checked_parameters = (self.tol, self.solver)
+        self._checked_parameters = (self.tol, self.solver, self.retain)
 
     def _require_fitted(self, verb: str) -> None:
         check_is_fitted(
@@ -178,7 +181,7 @@ class Tunable(BaseEstimator):
 
     def _require_unchanged(self) -> None:
         """What shaped the optimum so far must shape it further; the rest must be valid."""
-        others = (self.tol, self.solver)
+        others = (self.tol, self.solver, self.retain)
         if others != self._checked_parameters:
             self._validate_params()
             self._checked_parameters = others

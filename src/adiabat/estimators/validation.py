@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from adiabat.kernels import KERNEL_NAMES
 from adiabat.preprocessing.weights import check_weights as check_weights
+from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,6 +26,7 @@ KERNEL_CONSTRAINTS: Final[dict[str, list[Any]]] = {
     "coef0": [Interval(Real, None, None, closed="neither")],
     "tol": [Interval(Real, 0.0, None, closed="neither")],
     "solver": [StrOptions({"auto", "path", "exchange"})],
+    "retain": [Policy, None],
 }
 
 
