@@ -55,6 +55,15 @@ def test_a_receipt_does_not_claim_absence_once_an_erased_id_is_let_back_in(store
     assert "are not in the files" not in said
 
 
+def test_a_refresh_after_the_erasure_is_said(store):
+    store.forget("person-00003", reference="R")
+    assert any("held fixed" in limit for limit in store.receipt("R")["limits"])
+    store.refresh()
+    found = store.receipt("R")
+    assert "taken again" in found["statement"][-1]
+    assert not any("held fixed" in limit for limit in found["limits"])
+
+
 def test_an_unknown_reference_lists_the_known(store):
     store.forget("person-00003", reference="DSR-1")
     with pytest.raises(adiabat.StoreError, match=r"'DSR-2' erased nothing.*'DSR-1'"):

@@ -10,8 +10,19 @@ from adiabat.store.tasks import TASKS
 
 PARAMETERS = {
     "svc": [{"gamma": 0.5}, {"kernel": "linear", "C": 0.1}, {"class_weight": "balanced"}],
+    "svr": [{"gamma": 0.5, "epsilon": 0.05}, {"kernel": "linear", "C": 2.0}],
+    "one-class": [{"gamma": 0.5, "nu": 0.2}],
+    "svdd": [{"gamma": 0.5, "C": 0.1}],
     "lssvc": [{"rho": 0.1}, {"kernel": "poly", "gamma": 0.5}, {"kernel": "rbf", "seed": 3}],
     "lssvr": [{"rho": 0.1}, {"kernel": "rbf", "gamma": 0.2, "n_components": 20}],
+}
+RETUNED = {
+    "svc": {"C": 3.0},
+    "svr": {"C": 3.0, "epsilon": 0.2},
+    "one-class": {"nu": 0.4},
+    "svdd": {"C": 0.05},
+    "lssvc": {"rho": 1.0},
+    "lssvr": {"rho": 1.0},
 }
 CASES = [(task, parameters) for task in TASKS for parameters in PARAMETERS[task]]
 
@@ -117,3 +128,41 @@ def test_cross_validation_scores_every_fold(tmp_path, task):
     store.learn(frame(task, 60))
     found = store.cross_validate(folds=4)
     assert len(found["scores"]) == 4 and 0.5 < found["mean"] <= 1.0
+
+
+@pytest.mark.parametrize("task", [n for n, t in TASKS.items() if hasattr(t.estimator, "retune")])
+def test_retuning_equals_learning_with_those_parameters(tmp_path, task):
+    new = RETUNED[task]
+    store = make(tmp_path / "a", task, PARAMETERS[task][0])
+    store.learn(frame(task))
+    assert store.retune(**new, dry_run=True).moved["largest_change"] > 0
+    assert store.verify().ok and len(store.log()) == 2
+    done = store.retune(**new, reference="tuning")
+    assert (done.operation, done.entry) == ("retune", 3)
+    assert store.settings.parameters == {**PARAMETERS[task][0], **new}
+    other = make(tmp_path / "b", task, {**PARAMETERS[task][0], **new})
+    other.learn(frame(task))
+    rows = frame(task, 10, seed=1)
+    ours, theirs = store.predict(rows), other.predict(rows)
+    column = "decision" if "decision" in ours else "prediction"
+    assert np.abs(ours[column] - theirs[column]).max() < 1e-7
+    with pytest.raises(ValueError, match="no parameter"):
+        store.retune(colour=1.0)
+    if not TASKS[task].keeps_rows:
+        with pytest.raises(ValueError, match="part of the feature map"):
+            store.retune(kernel="poly")
+    assert store.verify(retrain=True).ok
+
+
+def test_a_refresh_leaves_nothing_that_the_erased_rows_settled(tmp_path):
+    store = make(tmp_path / "a", "svc", {})
+    rows = frame("svc")
+    rows.loc[3, "a"] = 1e4
+    store.learn(rows)
+    store.forget("r003")
+    held = store.model.gamma_
+    assert store.refresh().entry == 4
+    other = make(tmp_path / "b", "svc", {})
+    other.learn(rows.drop(index=3))
+    assert store.model.gamma_ == pytest.approx(other.model.gamma_, rel=1e-12) and held < 1e-3
+    assert store.verify(retrain=True).ok

@@ -22,6 +22,8 @@ def init(
     gamma: Annotated[str | None, typer.Option(help="Of the kernel: a number or scale.")] = None,
     degree: Annotated[int | None, typer.Option(help="Of the polynomial kernel.")] = None,
     coef0: Annotated[float | None, typer.Option(help="Of the polynomial kernel.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Half the width of the tube (svr).")] = None,
+    nu: Annotated[float | None, typer.Option(help="Share of outliers (one-class).")] = None,
     rho: Annotated[float | None, typer.Option(help="Price of the norm (lssvc, lssvr).")] = None,
     components: Annotated[
         int | None, typer.Option(help="Random features of an rbf kernel (lssvc, lssvr).")
@@ -46,7 +48,7 @@ def init(
     """Make a new model in the folder MODEL."""
     given: dict[str, Any] = {
         "kernel": kernel, "C": c, "gamma": as_parameter(gamma), "degree": degree, "coef0": coef0,
-        "rho": rho, "n_components": components, "seed": seed,
+        "epsilon": epsilon, "nu": nu, "rho": rho, "n_components": components, "seed": seed,
         "class_weight": class_weight, "tol": tol,
     }  # fmt: skip
     parameters = {name: value for name, value in given.items() if value is not None}

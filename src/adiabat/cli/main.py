@@ -24,6 +24,7 @@ from adiabat.cli import (
     predict,
     receipt,
     report,
+    retune,
     revise,
     verify,
 )
@@ -41,6 +42,7 @@ for _command in (
     learn.learn,
     forget.forget,
     revise.revise,
+    retune.retune,
     predict.predict,
     loo.loo,
     cv.cv,

@@ -11,8 +11,8 @@ def outcome_lines(done: Outcome) -> list[str]:
     """What was done, what it moved, what was settled, and the certificate."""
     counts = (("learned", done.added), ("erased", done.removed), ("revised", done.revised))
     parts = [f"{verb} {count} rows" for verb, count in counts if count]
-    if done.operation == "retune":
-        parts.append("retuned")
+    if done.operation in ("retune", "refresh") and (done.dry_run or done.entry is not None):
+        parts.append("retuned" if done.operation == "retune" else "refreshed")
     said = " and ".join(parts) or "nothing to do"
     if done.dry_run:
         lines = [f"Dry run, nothing was changed. Would have {said}."]

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from adiabat.store.records import Record
 from adiabat.store.session import Change
 from adiabat.store.suppression import add_marks
 from adiabat.store.tables import Table
-from adiabat.store.tasks import TASKS, Rows
+from adiabat.store.tasks import TASKS, Rows, is_fitted, plain
 
 
 def add_batch(change: Change, batch: Batch) -> None:
@@ -80,6 +81,38 @@ def correct_records(change: Change, found: Sequence[Record], table: Table) -> No
     change.dataset.add(record.leaf for record in corrected)
     change.marks = [record.commitment for record in found]
     change.body["details"] = {"revised": len(found), "columns": columns}
+
+
+def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
+    """Move the model to the optimum of other parameters."""
+    if not parameters:
+        change.idle = True
+        return
+    task = TASKS[change.settings.task]
+    given = {**change.settings.parameters, **parameters}
+    task.create(given)
+    if is_fitted(change.model):
+        mapped = [name for name in parameters if name not in change.model.get_params(deep=False)]
+        if mapped:
+            raise ValueError(
+                f"{mapped[0]}={parameters[mapped[0]]!r} is part of the feature map, which a model "
+                "keeps; make a new one with it and learn the rows again"
+            )
+        change.model.retune(**parameters)
+    else:
+        change.model = task.create(given)
+    change.settings = replace(change.settings, parameters=given)
+    change.body["details"] = {"parameters": plain(parameters)}
+
+
+def settle_again(change: Change) -> None:
+    """Take again from the rows what was taken from rows and then held."""
+    if not is_fitted(change.model):
+        change.idle = True
+        return
+    if not hasattr(change.model, "refresh"):
+        raise ValueError(f"a model of task {change.settings.task!r} holds nothing to refresh")
+    change.model.refresh()
 
 
 def _corrected(found: Sequence[Record], new: Rows) -> list[Record]:

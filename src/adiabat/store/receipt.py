@@ -23,11 +23,13 @@ from adiabat.store.verification import verify
 #: Operations that put training rows, or their ids, into a file outside the store.
 PUBLISHING: Final = ("export", "report")
 
+_HELD: Final = (
+    "What was held fixed (such as gamma) was settled from rows that were there at the time, which "
+    "may have been the erased rows too; a refresh takes it again from the rows that are left."
+)
 LIMITS: Final = (
     "It speaks of this store's folder alone: not of copies or backups of it, of the files the rows "
     "were learned from, or of exports and reports listed here.",
-    "What was held fixed (such as gamma) was settled from rows that were there at the time, which "
-    "may have been the erased rows too.",
     "The log is a chain of hashes. That it was not written anew as a whole shows only against a "
     "signature, or against a hash of its head that was kept elsewhere.",
 )
@@ -56,6 +58,7 @@ def receipt(session: Session, reference: str) -> dict[str, Any]:
     learned = {
         mark: entry for entry in entries if entry.operation == "learn" for mark in marks[entry.seq]
     }
+    refreshed = [e for e in entries if e.operation == "refresh" and e.seq > erasures[-1].seq]
     returned = sum(
         int(entry.body["details"].get("returned", 0))
         for entry in entries
@@ -79,9 +82,19 @@ def receipt(session: Session, reference: str) -> dict[str, Any]:
             "public_key": settings.public_key,
             "signature": None if signature is None else signature.hex(),
         },
-        "statement": _statement(reference, erasures, found.certificate, returned),
-        "limits": list(LIMITS),
+        "statement": [
+            *_statement(reference, erasures, found.certificate, returned),
+            *(
+                f"What is held fixed was taken again from the rows left in entry {e.seq}."
+                for e in refreshed[:1]
+            ),
+        ],
+        "limits": list(LIMITS) if refreshed or not _holds(found.certificate) else [*LIMITS, _HELD],
     }
+
+
+def _holds(certificate: dict[str, Any] | None) -> bool:
+    return bool(certificate and certificate["held_fixed"])
 
 
 def _erasure(

@@ -31,8 +31,8 @@ class Settings:
         Columns of text; None until the first rows fix their values.
     classes : list or None
         If given, labels outside it are refused.
-    scale : bool
-        Whether features are standardised in front of the model.
+    scale : {"exact", "held"} or None
+        Whether and how features are standardised in front of the model.
     features : list, dict or None
         None until the first rows; then the columns in order, each with ``name`` and ``kind``, or
         ``{"sparse": number of features}``.
@@ -52,7 +52,7 @@ class Settings:
     ignored: Sequence[str] = ()
     categories: Mapping[str, Any] = field(default_factory=dict)
     classes: Sequence[Any] | None = None
-    scale: bool = False
+    scale: str | None = None
     features: Any = None
     label_kind: str | None = None
     public_key: str | None = None

@@ -14,7 +14,13 @@ from adiabat.errors import IdError, StoreError
 from adiabat.store import connection as database
 from adiabat.store import log, records, schema
 from adiabat.store.analysis import LeftOut, can_leave_one_out, cross_validate, leave_one_out
-from adiabat.store.changes import add_batch, correct_records, erase_records
+from adiabat.store.changes import (
+    add_batch,
+    correct_records,
+    erase_records,
+    follow_parameters,
+    settle_again,
+)
 from adiabat.store.encoding import (
     Batch,
     as_id,
@@ -280,6 +286,37 @@ class Store:
             watch.begin(change)
             correct_records(change, found, table)
             watch.end(change, revised=len(found))
+        return watch.outcome(change)
+
+    def retune(
+        self, *, reference: str | None = None, dry_run: bool = False, **parameters: Any
+    ) -> Outcome:
+        """Change parameters of the estimator; the model follows the optimum there.
+
+        Parameters
+        ----------
+        reference, dry_run
+            As in `learn`.
+        **parameters
+            New values, such as ``C=100.0``.
+        """
+        watch = Watch("retune", dry_run)
+        with self._session.changing("retune", reference, dry_run) as change:
+            watch.begin(change)
+            follow_parameters(change, parameters)
+            watch.end(change)
+        return watch.outcome(change)
+
+    def refresh(self, *, reference: str | None = None, dry_run: bool = False) -> Outcome:
+        """Take gamma and class weights again from the rows now there; nothing else is held then.
+
+        After an erasure this leaves nothing in the model that the erased rows had settled.
+        """
+        watch = Watch("refresh", dry_run)
+        with self._session.changing("refresh", reference, dry_run) as change:
+            watch.begin(change)
+            settle_again(change)
+            watch.end(change)
         return watch.outcome(change)
 
     # -- out -------------------------------------------------------------------------------------

@@ -18,7 +18,10 @@ import numpy.typing as npt
 from adiabat.certificate import Certificate
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
+from adiabat.estimators.one_class_svm import OneClassSVM
 from adiabat.estimators.svc import SVC
+from adiabat.estimators.svdd import SVDD
+from adiabat.estimators.svr import SVR
 from adiabat.feature_maps import Polynomial, RandomFourier
 
 IntArray = npt.NDArray[np.int64]
@@ -112,6 +115,9 @@ class Rows:
 #: What `adiabat init --task` accepts.
 TASKS: Final[dict[str, Task]] = {
     "svc": Task(SVC, "class"),
+    "svr": Task(SVR, "number"),
+    "one-class": Task(OneClassSVM, None),
+    "svdd": Task(SVDD, None),
     "lssvc": Task(LSSVC, "class", keeps_rows=False),
     "lssvr": Task(LSSVR, "number", keeps_rows=False),
 }

@@ -87,8 +87,9 @@ def one_kill(folder, rng, counter):
         finally:
             os._exit(1)
     os.close(writer)
-    deadline = time.monotonic() + rng.uniform(0.0, 0.25)
-    said = b""
+    # Once in a while in the middle of opening, else in the middle of its work.
+    said = b"" if rng.random() < 0.1 else os.read(reader, 65536)
+    deadline = time.monotonic() + rng.uniform(0.0, rng.choice((0.05, 0.2, 0.8)))
     while (left := deadline - time.monotonic()) > 0:
         if select.select([reader], [], [], left)[0]:
             part = os.read(reader, 65536)
