@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import adiabat
+from adiabat.store.tasks import TASKS
 
 WIDTH = 8
 
@@ -53,6 +54,22 @@ def test_a_thousand_erased_rows_leave_no_byte(tmp_path, kernel):
         store.forget(part.tolist(), reference="DSR")
     assert hits(store.path, wanted) == set()
     assert store.verify().ok and len(store) == 400
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_erased_rows_leave_no_byte_in_any_task(tmp_path, task):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(90, 3))
+    y = {"class": (X[:, 0] > 0).astype(int), "number": X[:, 0], None: None}[TASKS[task].target]
+    ids = [f"{'victim' if i % 3 else 'keeper'}-{i:05d}" for i in range(90)]
+    store = adiabat.create_store(tmp_path / "m", task, label=None if y is None else "y")
+    for part in (slice(0, 1), slice(1, 40), slice(40, 90)):
+        store.learn(X[part], None if y is None else y[part], ids=ids[part])
+    victims = [i for i in range(90) if i % 3]
+    wanted = needles([ids[i] for i in victims], X[victims])
+    assert hits(store.path, wanted)
+    store.forget([ids[i] for i in victims])
+    assert hits(store.path, wanted) == set() and store.verify().ok
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
