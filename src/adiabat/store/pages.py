@@ -40,9 +40,10 @@ td.n, th.n { text-align: right; }
 td.long { overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.5rem; margin: 1rem 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-figure { margin: .8rem 0 1.2rem; padding: 1rem; background: var(--card); border-radius: .5rem; }
+figure { margin: .8rem 0 1.2rem; padding: 1rem; background: var(--card); border-radius: .5rem;
+  overflow-x: auto; }
 figcaption { color: var(--soft); font-size: .9rem; margin-bottom: .5rem; }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; width: 100%; min-width: 36rem; height: auto; }
 svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
 code { font: .88em ui-monospace, "SF Mono", Menlo, monospace; }
 @media print { body { padding: 0; max-width: none; font-size: 11pt; } figure { background: none; } }

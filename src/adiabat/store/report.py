@@ -16,6 +16,7 @@ from adiabat.store.settings import Settings
 from adiabat.store.tasks import TASKS
 
 _SUSPECTS: Final = 20
+_NAMED: Final = 12
 
 
 def report_page(
@@ -44,9 +45,12 @@ def report_page(
         title,
         [
             paragraph(_summary(settings, certificate), "lead"),
-            paragraph(certificate_text(certificate), "good" if certificate["ok"] else "bad"),
+            paragraph(
+                certificate_text(certificate, TASKS[settings.task].keeps_rows),
+                "good" if certificate["ok"] else "bad",
+            ),
             definition_list(_facts(settings, entries)),
-            _history(entries),
+            _history(entries, TASKS[settings.task].keeps_rows),
             *(() if left_out is None else (_doubts(left_out),)),
             section("Log", table(_LOG_HEAD, [_log_row(entry) for entry in reversed(entries)])),
             paragraph(f"Written {_time(datetime.now(UTC).isoformat())} UTC.", "soft"),
@@ -54,7 +58,7 @@ def report_page(
     )
 
 
-def certificate_text(certificate: dict[str, Any]) -> str:
+def certificate_text(certificate: dict[str, Any], keeps_rows: bool) -> str:
     """A certificate in one sentence for people."""
     if not certificate["ok"]:
         return (
@@ -66,7 +70,8 @@ def certificate_text(certificate: dict[str, Any]) -> str:
     return (
         f"This model is the one that retraining on its {certificate['n_samples']:,} rows would "
         f"give{f' with {held}' if held else ''}: the optimality conditions, recomputed from the "
-        f"rows, hold to {certificate['residual']:.1e} ({certificate['tol']:.1e} is allowed)."
+        f"{'rows' if keeps_rows else 'sums that it keeps of them'}, hold to "
+        f"{certificate['residual']:.1e} ({certificate['tol']:.1e} is allowed)."
     )
 
 
@@ -88,7 +93,9 @@ def _facts(settings: Settings, entries: Sequence[log.Entry]) -> dict[str, Any]:
     columns = settings.features if isinstance(settings.features, list) else []
     categories = [c for c in columns if c["kind"] == "category"]
     if columns:
-        facts["Features"] = ", ".join(c["name"] for c in columns)
+        names = [c["name"] for c in columns]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        facts["Features"] = ", ".join(names[:_NAMED]) + more
     for column in categories:
         facts[f"Categories of {column['name']}"] = ", ".join(column["values"])
     facts["Made"] = _time(entries[0].body["time"])
@@ -97,15 +104,15 @@ def _facts(settings: Settings, entries: Sequence[log.Entry]) -> dict[str, Any]:
     return facts
 
 
-def _history(entries: Sequence[log.Entry]) -> Markup:
+def _history(entries: Sequence[log.Entry], keeps_rows: bool) -> Markup:
     at = [entry.seq for entry in entries]
     after = [entry.body["certificate"]["after"] or {} for entry in entries]
-    rows = {
-        "rows": [float(item.get("n_samples", 0)) for item in after],
-        "support": [float(item.get("n_support", 0)) for item in after],
-    }
-    parts = [figure("Rows, and rows that carry weight, after each entry of the log",
-                    steps("Rows and support after each log entry", at, rows))]  # fmt: skip
+    lines = {"rows": [float(item.get("n_samples", 0)) for item in after]}
+    caption = "Rows after each entry of the log"
+    if keeps_rows:
+        lines["support"] = [float(item.get("n_support", 0)) for item in after]
+        caption = "Rows, and rows that carry weight, after each entry of the log"
+    parts = [figure(caption, steps(caption, at, lines))]
     sets = [entry.body["sets"] for entry in entries]
     if any(sets):
         lines = {
