@@ -9,9 +9,14 @@ import adiabat
 from adiabat.store.tasks import TASKS
 
 PARAMETERS = {
-    "svc": [{"gamma": 0.5}, {"kernel": "linear", "C": 0.1}, {"class_weight": "balanced"}],
+    "svc": [
+        {"gamma": 0.5},
+        {"scale": "exact"},
+        {"kernel": "linear", "C": 0.1},
+        {"class_weight": "balanced"},
+    ],
     "svr": [{"gamma": 0.5, "epsilon": 0.05}, {"kernel": "linear", "C": 2.0}],
-    "one-class": [{"gamma": 0.5, "nu": 0.2}],
+    "one-class": [{"gamma": 0.5, "nu": 0.2}, {"gamma": 0.5, "nu": 0.2, "scale": "exact"}],
     "svdd": [{"gamma": 0.5, "C": 0.1}],
     "lssvc": [{"rho": 0.1}, {"kernel": "poly", "gamma": 0.5}, {"kernel": "rbf", "seed": 3}],
     "lssvr": [{"rho": 0.1}, {"kernel": "rbf", "gamma": 0.2, "n_components": 20}],
@@ -166,3 +171,39 @@ def test_a_refresh_leaves_nothing_that_the_erased_rows_settled(tmp_path):
     other.learn(rows.drop(index=3))
     assert store.model.gamma_ == pytest.approx(other.model.gamma_, rel=1e-12) and held < 1e-3
     assert store.verify(retrain=True).ok
+
+
+def test_held_scaling_stays_until_refreshed(tmp_path):
+    rows = frame("svc")
+    rows.loc[3, "a"] = 1e4
+    store = make(tmp_path / "a", "svc", {"scale": "held", "C": 2.0})
+    store.learn(rows[:50])
+    store.learn(rows[50:])
+    store.forget("r003")
+    assert "held" in str(store.verify(retrain=True).certificate) and store.verify(retrain=True).ok
+    store.refresh()
+    store.retune(C=5.0)
+    assert adiabat.open_store(store.path).verify(retrain=True).ok
+    other = make(tmp_path / "b", "svc", {"scale": True, "C": 5.0})
+    other.learn(rows.drop(index=3))
+    new = frame("svc", 10, seed=1)
+    ours, theirs = store.predict(new)["decision"], other.predict(new)["decision"]
+    assert np.abs(ours - theirs).max() < 1e-7
+
+
+def test_a_scaled_model_is_exported_with_its_scaling(tmp_path):
+    import joblib
+
+    store = make(tmp_path / "a", "svc", {"scale": "exact"})
+    store.learn(frame("svc"))
+    store.export(tmp_path / "m.joblib", format="sklearn")
+    X = frame("svc", 10, seed=1)[["a", "b", "c"]].to_numpy()
+    theirs = joblib.load(tmp_path / "m.joblib").decision_function(X)
+    assert np.abs(theirs - store.model.decision_function(X)).max() < 1e-9
+
+
+def test_scaling_needs_rows_to_scale_anew(tmp_path):
+    with pytest.raises(ValueError, match="keeps no rows"):
+        make(tmp_path / "a", "lssvc", {"scale": True})
+    with pytest.raises(ValueError, match="mode"):
+        make(tmp_path / "a", "svc", {"scale": "sometimes"})

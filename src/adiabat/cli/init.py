@@ -42,6 +42,12 @@ def init(
     classes: Annotated[
         str | None, typer.Option(help="Labels that are allowed, a,b,c; by default any.")
     ] = None,
+    scale: Annotated[
+        bool, typer.Option("--scale", help="Standardise the features, following the rows.")
+    ] = False,
+    scaling: Annotated[
+        str | None, typer.Option(help="exact, as --scale; or held, as the first file settles it.")
+    ] = None,
     signing_key: SigningKey = None,
     as_json: Json = False,
 ) -> None:
@@ -62,6 +68,7 @@ def init(
             ignore=ignore or (),
             categories=_categories(categorical or []),
             classes=None if classes is None else classes.split(","),
+            scale=scaling or scale,
             signing_key=signing_key,
             **parameters,
         )

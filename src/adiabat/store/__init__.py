@@ -26,6 +26,7 @@ def create_store(
     ignore: Sequence[str] = (),
     categories: Mapping[str, Sequence[str] | None] | None = None,
     classes: Sequence[Any] | None = None,
+    scale: str | bool | None = None,
     signing_key: str | os.PathLike[str] | None = None,
     **parameters: Any,
 ) -> Store:
@@ -45,6 +46,10 @@ def create_store(
         Columns of text, with their values; None has the first rows fix them.
     classes : sequence, optional
         Labels that are allowed; by default new ones are welcome at any time.
+    scale : {"exact", "held"} or bool, optional
+        Standardise the features. ``"exact"`` (or True) has the scaling follow the rows, as if it
+        were fitted anew with every change; ``"held"`` keeps what the first rows settled, and is
+        faster.
     signing_key : path-like, optional
         Ed25519 key in PEM; every entry of the log is then signed, and every change needs the key.
     **parameters
@@ -86,6 +91,7 @@ def create_store(
             for name, values in (categories or {}).items()
         },
         classes=None if classes is None else list(classes),
+        scale="exact" if scale is True else scale or None,
     )
     create(os.fspath(path), settings, signing_key)
     return open_store(path, signing_key=signing_key)

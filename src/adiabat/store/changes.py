@@ -16,7 +16,7 @@ from adiabat.store.records import Record
 from adiabat.store.session import Change
 from adiabat.store.suppression import add_marks
 from adiabat.store.tables import Table
-from adiabat.store.tasks import TASKS, Rows, is_fitted, plain
+from adiabat.store.tasks import TASKS, Rows, is_fitted, machine, plain
 
 
 def add_batch(change: Change, batch: Batch) -> None:
@@ -92,7 +92,8 @@ def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
     given = {**change.settings.parameters, **parameters}
     task.create(given)
     if is_fitted(change.model):
-        mapped = [name for name in parameters if name not in change.model.get_params(deep=False)]
+        known = machine(change.model).get_params(deep=False)
+        mapped = [name for name in parameters if name not in known]
         if mapped:
             raise ValueError(
                 f"{mapped[0]}={parameters[mapped[0]]!r} is part of the feature map, which a model "
@@ -100,7 +101,7 @@ def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
             )
         change.model.retune(**parameters)
     else:
-        change.model = task.create(given)
+        change.model = task.create(given, change.settings.scale)
     change.settings = replace(change.settings, parameters=given)
     change.body["details"] = {"parameters": plain(parameters)}
 

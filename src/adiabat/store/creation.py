@@ -53,7 +53,7 @@ def _check(settings: Settings) -> None:
     if settings.task not in TASKS:
         raise ValueError(f"task={settings.task!r} is none of {', '.join(TASKS)}")
     task = TASKS[settings.task]
-    task.create(settings.parameters)
+    task.create(settings.parameters, settings.scale)
     if task.target is not None and not settings.label_column:
         raise ValueError(f"task {settings.task!r} needs a column of labels; give label=")
     if task.target is None and settings.label_column:
@@ -71,12 +71,16 @@ def _check(settings: Settings) -> None:
 
 
 def _fill(folder: str, settings: Settings, signer: Signer | None) -> None:
-    model = TASKS[settings.task].create(settings.parameters)
+    model = TASKS[settings.task].create(settings.parameters, settings.scale)
     empty = SetDigest()
     body = {
         "operation": "init",
         "reference": None,
-        "details": {"task": settings.task, "parameters": plain(settings.parameters)},
+        "details": {
+            "task": settings.task,
+            "parameters": plain(settings.parameters),
+            "scale": settings.scale,
+        },
         **entry_frame(settings, model),
         "dataset": {"before": None, "after": empty.hexdigest()},
         "model": {"before": None, "after": sha256(b"")},

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
 from adiabat.errors import StoreError
 from adiabat.store.digests import sha256
 from adiabat.store.session import Session
-from adiabat.store.tasks import is_fitted
+from adiabat.store.tasks import is_fitted, machine
 
 
 def export(session: Session, path: str, form: str, reference: str | None) -> dict[str, Any]:
@@ -88,11 +91,22 @@ def _onnx(model: Any, path: str) -> None:
 
 
 def _plain(model: Any) -> Any:
+    if machine(model) is not model:
+        return _scaled(model)
     if not hasattr(model, "to_sklearn"):
         raise ValueError(
             f"{type(model).__name__} has no counterpart in scikit-learn; use format='adiabat'"
         )
     return model.to_sklearn()
+
+
+def _scaled(model: Any) -> Any:
+    """A plain pipeline: the scaling in force as a StandardScaler, then the machine."""
+    plain = StandardScaler(with_mean=True, with_std=True)
+    scaler = model.scaler_
+    plain.mean_, plain.scale_, plain.var_ = scaler.mean_, scaler.scale_, scaler.var_
+    plain.n_features_in_, plain.n_samples_seen_ = model.n_features_in_, len(model.ids_)
+    return Pipeline([("scale", plain), ("machine", machine(model).to_sklearn())])
 
 
 #: Format to the function that writes it.

@@ -11,7 +11,7 @@ import numpy as np
 
 from adiabat.store import records
 from adiabat.store.session import Change
-from adiabat.store.tasks import TASKS, certificate_fields, is_fitted
+from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine
 
 _LISTED: Final = 10
 
@@ -129,7 +129,7 @@ def _decisions(change: Change) -> tuple[dict[int, Any], set[int]]:
     }
     support: set[int] = set()
     if TASKS[settings.task].keeps_rows:
-        support = set(np.asarray(model.ids_)[model.support_].tolist())
+        support = set(np.asarray(model.ids_)[machine(model).support_].tolist())
     return found, support
 
 

@@ -78,8 +78,10 @@ def certificate_text(certificate: dict[str, Any], keeps_rows: bool) -> str:
 def _summary(settings: Settings, certificate: dict[str, Any]) -> str:
     keeps_rows = TASKS[settings.task].keeps_rows
     said = ", ".join(f"{name} = {_brief(value)}" for name, value in settings.parameters.items())
+    scaled = {None: "", "exact": ", on standardised features", "held": ", on scaled features"}
     return (
-        f"A model of task {settings.task}{f' with {said}' if said else ''}, "
+        f"A model of task {settings.task}{f' with {said}' if said else ''}"
+        f"{scaled[settings.scale or None]}, "
         f"{certificate['n_samples']:,} rows of {settings.n_features:,} features"
         + (f", of which {certificate['n_support']:,} carry weight" if keeps_rows else "")
         + "."

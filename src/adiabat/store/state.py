@@ -37,7 +37,7 @@ def unpack_model(blob: bytes, settings: Settings, X: Any) -> Any:
     """The estimator of a blob and its training rows, judged on the way in."""
     task = TASKS[settings.task]
     if not blob:
-        return task.create(settings.parameters)
+        return task.create(settings.parameters, settings.scale)
     try:
         manifest, arrays = unpack_archive(blob, _NAME)
         if task.keeps_rows:

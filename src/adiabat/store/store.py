@@ -127,6 +127,7 @@ class Store:
             "model": self.path,
             "task": settings.task,
             "parameters": plain(settings.parameters),
+            "scale": settings.scale,
             "id": settings.id_column,
             "label": settings.label_column,
             "rows": rows,

@@ -19,6 +19,7 @@ from adiabat.certificate import Certificate
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
+from adiabat.estimators.pipeline import IncrementalPipeline
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
@@ -44,8 +45,8 @@ class Task:
     target: str | None
     keeps_rows: bool = True
 
-    def create(self, parameters: Mapping[str, Any]) -> Any:
-        """A new estimator; ValueError if a parameter is unknown or out of range."""
+    def create(self, parameters: Mapping[str, Any], scale: str | None = None) -> Any:
+        """A new estimator, behind a scaler if asked; ValueError if a parameter is not valid."""
         given = dict(parameters)
         if not self.keeps_rows:
             given = _with_feature_map(given)
@@ -61,6 +62,15 @@ class Task:
         kernel = given.get("kernel", "rbf")
         if callable(kernel) or kernel == "precomputed":
             raise ValueError(f"kernel={kernel!r} has no features to store; use a named kernel")
+        model._validate_params()
+        if not scale:
+            return model
+        if not self.keeps_rows:
+            raise ValueError(
+                f"scale={scale!r} is not for {self.estimator.__name__}, which keeps no rows to "
+                "scale anew; scale the file, or choose another task"
+            )
+        model = IncrementalPipeline(model, mode=scale)
         model._validate_params()
         return model
 
@@ -98,7 +108,9 @@ class Task:
         """Parameters that the data settled once, for a refit to hold fixed too."""
         if not self.keeps_rows:
             return {}
-        known = model.get_params()
+        if getattr(model, "mode", None) == "exact":
+            return {}  # what is taken from the rows is taken again with every change
+        known = machine(model).get_params()
         held = model.certificate().held_fixed
         return {name: value for name, value in held.items() if name in known}
 
@@ -151,6 +163,13 @@ def _weighted(weights: Any) -> dict[str, Any]:
     return {} if weights is None or np.all(weights == 1.0) else {"sample_weight": weights}
 
 
+def machine(model: Any) -> Any:
+    """The estimator itself, without the scaler in front of it."""
+    if isinstance(model, IncrementalPipeline):
+        return getattr(model, "estimator_", model.estimator)
+    return model
+
+
 def is_fitted(model: Any) -> bool:
     """Whether the estimator has learned anything."""
     return bool(model.__sklearn_is_fitted__())
@@ -184,14 +203,14 @@ def plain(value: Any) -> Any:
 
 def set_sizes(model: Any) -> dict[str, int] | None:
     """Rows of all machines in the MARGIN, ERROR and RESERVE sets; None without such sets."""
-    held = getattr(model, "_model", None)
+    held = getattr(machine(model), "_model", None)
     if held is None or not is_fitted(model) or not hasattr(held, "machines"):
         return None
     margin = error = rows = 0
-    for _, machine in held.machines:
-        between = np.zeros(len(machine.u), dtype=bool)
-        between[machine.margin] = True
+    for _, found in held.machines:
+        between = np.zeros(len(found.u), dtype=bool)
+        between[found.margin] = True
         margin += int(between.sum())
-        error += int(np.sum(~between & (machine.u != 0.0)))
-        rows += len(machine.u)
+        error += int(np.sum(~between & (found.u != 0.0)))
+        rows += len(found.u)
     return {"margin": margin, "error": error, "reserve": rows - margin - error}

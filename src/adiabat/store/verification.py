@@ -18,7 +18,7 @@ from adiabat.store.digests import SetDigest
 from adiabat.store.session import Session
 from adiabat.store.settings import Settings
 from adiabat.store.signing import signature_holds
-from adiabat.store.tasks import TASKS, certificate_fields, is_fitted
+from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine
 
 # Decision values of a refit may differ by what two optima within `tol` may differ.
 _AGREE: Final = 1e-6
@@ -167,7 +167,7 @@ def _model(session: Session, settings: Settings) -> None:
     model = session.model()
     expected = TASKS[settings.task].create(settings.parameters).get_params(deep=False)
     for name in set(settings.parameters) & set(expected):
-        if model.get_params(deep=False)[name] != expected[name]:
+        if machine(model).get_params(deep=False)[name] != expected[name]:
             raise StoreDamagedError(f"the model has another {name} than the settings")
 
 
@@ -196,12 +196,16 @@ def _refit(
         return
     task = TASKS[settings.task]
     rows = records.as_rows(held, settings.n_features)
-    fresh = task.create({**settings.parameters, **task.held(model)})
+    X, scale = rows.X, settings.scale
+    if scale == "held":
+        # The scaling is held as gamma is: the refit is of the machine, on the rows so scaled.
+        X, model, scale = model.scaler_.transform(X), machine(model), None
+    fresh = task.create({**settings.parameters, **task.held(model)}, scale)
     numbers = np.array([record.number for record in held], dtype=np.int64)
-    task.learn(fresh, numbers, rows.X, rows.labels, rows.weights)
+    task.learn(fresh, numbers, X, rows.labels, rows.weights)
     decide = "decision_function" if hasattr(model, "decision_function") else "predict"
-    ours = np.asarray(getattr(model, decide)(rows.X), dtype=np.float64)
-    theirs = np.asarray(getattr(fresh, decide)(rows.X), dtype=np.float64)
+    ours = np.asarray(getattr(model, decide)(X), dtype=np.float64)
+    theirs = np.asarray(getattr(fresh, decide)(X), dtype=np.float64)
     largest = float(np.max(np.abs(ours - theirs)))
     allowed = _AGREE * max(1.0, float(np.max(np.abs(theirs))))
     result.retrained = {"largest_difference": largest, "allowed": allowed, "rows": len(held)}
