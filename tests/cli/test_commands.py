@@ -2,10 +2,13 @@
 """What every command promises: JSON for scripts, and exit codes that say what went wrong."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import adiabat
@@ -95,3 +98,18 @@ def test_the_console_script_is_installed(folder):
         check=True,
     )
     assert said.stdout == f"adiabat {adiabat.__version__}\n"
+
+
+def test_progress_is_shown_on_a_terminal_and_not_among_the_results(folder, monkeypatch, capsys):
+    terminal = Console(stderr=True, force_terminal=True, width=100)
+    monkeypatch.setattr(output, "err", terminal)
+    with output.working("Learning rows"):
+        output.announce("learn: writing")
+    shown = capsys.readouterr()
+    assert "learn: writing" in shown.err and shown.out == ""
+
+
+def test_every_exit_code_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text("utf-8")
+    codes = {value for name, value in vars(output).items() if name.isupper() and type(value) is int}
+    assert codes == {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}

@@ -190,3 +190,31 @@ def test_weights_are_kept(tmp_path):
     store.revise(pd.DataFrame({"name": ["person-00003"], "force": [4.0]}))
     assert store.rows().weights[3] == 4.0
     assert store.verify(retrain=True).ok
+
+
+def test_sparse_arrays(tmp_path):
+    import scipy.sparse as sp
+
+    X = sp.random_array((30, 200), density=0.05, random_state=1, format="csr")
+    store = adiabat.create_store(tmp_path / "m", label="y", gamma=0.5)
+    store.learn(X[:20], np.arange(20) % 2, ids=range(20))
+    store.learn(X[20:], np.arange(10) % 2, ids=range(20, 30))
+    store.forget([3, 25])
+    assert store.verify(retrain=True).ok and sp.issparse(store.rows().X)
+    with pytest.raises(ValueError, match="5 entries, X has 10 rows"):
+        store.learn(X[20:], np.arange(10) % 2, ids=range(100, 105))
+
+
+def test_an_interrupt_leaves_the_store_as_it_was(store, monkeypatch):
+    before = store.verify().head
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    for place in ("adiabat.store.records.insert", "adiabat.store.session.pack_model"):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                store.learn(people(60, 70))
+        assert store.verify(retrain=True).head == before
+    assert store.learn(people(60, 70)).added == 10 and same_decisions(store, people(0, 70))

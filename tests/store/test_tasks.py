@@ -19,6 +19,8 @@ PARAMETERS = {
     "one-class": [{"gamma": 0.5, "nu": 0.2}, {"gamma": 0.5, "nu": 0.2, "scale": "exact"}],
     "svdd": [{"gamma": 0.5, "C": 0.1}],
     "lssvc": [{"rho": 0.1}, {"kernel": "poly", "gamma": 0.5}, {"kernel": "rbf", "seed": 3}],
+    "kernel-lssvc": [{"rho": 0.5, "gamma": 0.3}, {}],
+    "kernel-lssvr": [{"rho": 0.5, "gamma": 0.3}],
     "lssvr": [{"rho": 0.1}, {"kernel": "rbf", "gamma": 0.2, "n_components": 20}],
 }
 RETUNED = {
@@ -28,6 +30,8 @@ RETUNED = {
     "svdd": {"C": 0.05},
     "lssvc": {"rho": 1.0},
     "lssvr": {"rho": 1.0},
+    "kernel-lssvc": {"rho": 2.0},
+    "kernel-lssvr": {"rho": 2.0},
 }
 CASES = [(task, parameters) for task in TASKS for parameters in PARAMETERS[task]]
 
@@ -207,3 +211,13 @@ def test_scaling_needs_rows_to_scale_anew(tmp_path):
         make(tmp_path / "a", "lssvc", {"scale": True})
     with pytest.raises(ValueError, match="mode"):
         make(tmp_path / "a", "svc", {"scale": "sometimes"})
+
+
+@pytest.mark.parametrize("verb", ["retune", "refresh"])
+def test_what_an_estimator_cannot_is_refused(tmp_path, verb):
+    for task in (n for n, t in TASKS.items() if not hasattr(t.estimator, verb)):
+        store = make(tmp_path / task, task, {"rho": 1.0})
+        store.learn(frame(task))
+        with pytest.raises(ValueError, match=verb):
+            getattr(store, verb)(**({"rho": 2.0} if verb == "retune" else {}))
+        assert store.verify().ok

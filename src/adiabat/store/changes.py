@@ -92,6 +92,11 @@ def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
     given = {**change.settings.parameters, **parameters}
     task.create(given)
     if is_fitted(change.model):
+        if not hasattr(change.model, "retune"):
+            raise ValueError(
+                f"a model of task {change.settings.task!r} cannot be retuned; make a new one with "
+                "these parameters and learn the rows again"
+            )
         known = machine(change.model).get_params(deep=False)
         mapped = [name for name in parameters if name not in known]
         if mapped:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse as sp
 
 from adiabat.errors import IdError, InputFileError
 from adiabat.store.settings import Settings
@@ -66,6 +67,8 @@ def encode(table: Table, settings: Settings, *, labels: str = "required") -> Bat
 
 def encode_arrays(X: Any, y: Any, ids: Any, sample_weight: Any, settings: Settings) -> Batch:
     """Rows of an array whose columns have no names."""
+    if sp.issparse(X):
+        return _encode_sparse(sp.csr_array(X), y, ids, sample_weight, settings)
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions; pass rows and columns")
@@ -83,14 +86,33 @@ def encode_arrays(X: Any, y: Any, ids: Any, sample_weight: Any, settings: Settin
         if column["kind"] != "number":
             raise ValueError("X is an array, the store has categories; pass a data frame or a file")
         columns[column["name"]] = pa.array(X[:, j])
+    columns.update(_given_columns(y, sample_weight, settings))
+    return encode(Table("data", "frame", len(X), columns), settings)
+
+
+def _encode_sparse(X: Any, y: Any, ids: Any, sample_weight: Any, settings: Settings) -> Batch:
+    columns = {settings.id_column: pa.array([as_id(item) for item in ids], pa.string())}
+    columns.update(_given_columns(y, sample_weight, settings))
+    X.sum_duplicates()
+    for name, column in columns.items():
+        if len(column) != X.shape[0]:
+            raise ValueError(f"{name} has {len(column)} entries, X has {X.shape[0]} rows")
+    return encode(Table("data", "frame", X.shape[0], columns, X.astype(np.float64)), settings)
+
+
+def _given_columns(y: Any, sample_weight: Any, settings: Settings) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
     if y is not None and settings.label_column:
         columns[settings.label_column] = pa.array(np.asarray(y).tolist())
     if sample_weight is not None:
         if not settings.weight_column:
             raise ValueError("sample_weight is given, and the store has no column of weights")
         columns[settings.weight_column] = pa.array(np.asarray(sample_weight, dtype=np.float64))
-    table = Table("data", "frame", len(X), columns)
-    return encode(table, settings, labels="required" if y is not None else "optional")
+    elif settings.weight_column:
+        raise ValueError(
+            f"sample_weight is missing; the store has weights, {settings.weight_column!r}"
+        )
+    return columns
 
 
 def table_ids(table: Table, settings: Settings) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from adiabat.store import records
 from adiabat.store.session import Change
-from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine
+from adiabat.store.tasks import certificate_fields, is_fitted, machine
 
 _LISTED: Final = 10
 
@@ -128,7 +128,7 @@ def _decisions(change: Change) -> tuple[dict[int, Any], set[int]]:
         for record, prediction, value in zip(held, predictions.tolist(), values, strict=True)
     }
     support: set[int] = set()
-    if TASKS[settings.task].keeps_rows:
+    if hasattr(machine(model), "support_"):
         support = set(np.asarray(model.ids_)[machine(model).support_].tolist())
     return found, support
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.certificate import Certificate
+from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
@@ -132,6 +133,8 @@ TASKS: Final[dict[str, Task]] = {
     "svdd": Task(SVDD, None),
     "lssvc": Task(LSSVC, "class", keeps_rows=False),
     "lssvr": Task(LSSVR, "number", keeps_rows=False),
+    "kernel-lssvc": Task(KernelLSSVC, "class"),
+    "kernel-lssvr": Task(KernelLSSVR, "number"),
 }
 
 
