@@ -113,3 +113,16 @@ def test_every_exit_code_is_documented():
     text = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text("utf-8")
     codes = {value for name, value in vars(output).items() if name.isupper() and type(value) is int}
     assert codes == {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+
+
+def test_what_a_first_file_settles_is_said(folder):
+    assert call("init n --id name --label good --categorical colour").exit_code == 0
+    said = call("learn n rows.csv").stdout
+    assert "Fixed now: colour is one of blue, green, red." in said
+    assert "Fixed now: 3 columns of features, income, age, colour." in said
+
+
+@pytest.mark.parametrize("line", ["log m", "info m", "verify m", "forget m --id person-00001"])
+def test_people_read_sentences(folder, line):
+    result = call(line)
+    assert result.exit_code == 0 and "{" not in result.stdout and result.stdout.strip()

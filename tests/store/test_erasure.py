@@ -13,27 +13,32 @@ WIDTH = 8
 
 
 def needles(ids, X):
-    """Eight bytes each: ids, and features as float64, pairs of float32, and text."""
-    found = {name.encode()[:WIDTH] for name in ids}
-    found |= {name.encode("utf-16-le")[:WIDTH] for name in ids}
+    """Ids, and features as float64, pairs of float32, and text: each at least eight bytes long."""
+    found = {name.encode(code) for name in ids for code in ("utf-8", "utf-16-le")}
     for row in X:
         for value in row:
             found |= {value.astype("<f8").tobytes(), value.astype(">f8").tobytes()}
-            found |= {repr(float(value)).encode()[-WIDTH:], f"{value:.10g}".encode()[-WIDTH:]}
+            found |= {repr(float(value)).encode(), f"{value:.12g}".encode()}
         single = row.astype("<f4")
         found |= {single[k : k + 2].tobytes() for k in range(len(row) - 1)}
-    return {item for item in found if len(item) == WIDTH}
+    return found
 
 
 def hits(folder, wanted):
     """Which of the needles stand anywhere in the files of a folder."""
-    patterns = np.array(sorted(int.from_bytes(item, "little") for item in wanted), dtype=np.uint64)
+    # By their first eight bytes all at once; what those find is looked at in full.
+    starts = {}
+    for item in wanted:
+        starts.setdefault(int.from_bytes(item[:WIDTH], "little"), []).append(item)
+    patterns = np.array(sorted(starts), dtype=np.uint64)
     found = set()
     for path in Path(folder).iterdir():
-        data = np.frombuffer(path.read_bytes(), np.uint8)
+        data = path.read_bytes()
+        view = np.frombuffer(data, np.uint8)
         for shift in range(WIDTH):
-            aligned = data[shift : shift + (len(data) - shift) // WIDTH * WIDTH]
-            found |= set(np.intersect1d(aligned.view("<u8"), patterns).tolist())
+            aligned = view[shift : shift + (len(view) - shift) // WIDTH * WIDTH]
+            for start in np.intersect1d(aligned.view("<u8"), patterns).tolist():
+                found |= {item for item in starts[start] if item in data}
     return found
 
 

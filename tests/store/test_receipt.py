@@ -52,7 +52,7 @@ def test_a_receipt_does_not_claim_absence_once_an_erased_id_is_let_back_in(store
     assert found["erased_ids_let_back_in_since"] == 1
     said = " ".join(found["statement"])
     assert "was the optimum on a dataset of 59 rows" in said and "let back in" in said
-    assert "are not in the files" not in said
+    assert "were deleted" not in said
 
 
 def test_a_refresh_after_the_erasure_is_said(store):

@@ -160,7 +160,9 @@ def _statement(
             "in on request. Whether from this erasure or from another, the store cannot tell."
         )
     else:
-        said.append("The rows, their keys and their ids are not in the files of the store.")
+        said.append(
+            "The rows, their ids and keys were deleted, and the store's file was written anew."
+        )
     return [sentence[0].upper() + sentence[1:] for sentence in said]
 
 
