@@ -215,9 +215,8 @@ def draw(tables: dict[str, Table], path: Path) -> None:
     figure, panels = pyplot.subplots(1, 3, figsize=(13, 4), layout="constrained")
 
     def column(table: Table, number: int) -> list[float]:
-        return [
-            float(row[number].replace(",", "")) for row in table.rows if row[0] != "not removed"
-        ]
+        rows = [row for row in table.rows if row[0] != "not removed" and row[2]]
+        return [float(row[number]) for row in rows]
 
     table = tables["batch"]
     panels[0].loglog(column(table, 0), column(table, 1), "o--", label="LKW19 (5), (6)")

@@ -224,3 +224,22 @@ def test_everything_can_be_forgotten_and_learned_again():
     assert model.partial_fit(X, Y).ids_[0] == 60  # numbers are never used twice
     report = model.update(np.empty((0, 3)), [])
     assert report.solver == "none" and "nothing changed" in str(report)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_was_passed_in_is_copied_and_never_written_to(kind, sparse):
+    rows = sp.csr_array(X[:20]) if sparse else X[:20].copy()
+    t, s = target(kind)[:20].copy(), np.ones(20)
+    values = rows.data if sparse else rows
+    before = values.copy()
+    model = kind().fit(rows, t, s)
+    outputs = model.predict(X)
+    model.partial_fit(rows[:2], t[:2], sample_weight=s[:2])
+    model.forget([20, 21])
+    assert np.array_equal(values, before)
+    values += 1.0
+    t += 1
+    s += 1.0
+    assert np.allclose(model.revise([0], sample_weight=[1.0]).predict(X), outputs, atol=1e-9)
+    assert model.certificate().ok

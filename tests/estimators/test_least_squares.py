@@ -279,3 +279,35 @@ def test_moments_that_no_rows_can_have_are_refused():
         model.forget(100.0 * X[1:2], [1], approximate=True)
     assert np.array_equal(model.coef_, before)
     model.forget(stranger, [1], approximate=True)
+
+
+@pytest.mark.parametrize("kind", [LSSVC, LSSVR])
+def test_inputs_are_never_written_to_and_predictions_never_write(kind):
+    pool = Pool(np.random.default_rng(13), 40, 2)
+    t = pool.target(kind)
+    given = [pool.X, t, pool.s]
+    for array in given:
+        array.setflags(write=False)
+    model = kind().fit(pool.X[:30], t[:30], pool.s[:30])
+    model.update(
+        pool.X[30:], t[30:], sample_weight=pool.s[30:],
+        remove_X=pool.X[:9], remove_y=t[:9], remove_sample_weight=pool.s[:9],
+    )  # fmt: skip
+    state = pickle.dumps(model)
+    model.predict(pool.X)
+    model.certificate()
+    model.coef_[:] = 0.0
+    model.rho_path([1.0, 2.0])
+    assert pickle.dumps(model) == state
+
+
+def test_a_rho_that_rounding_swallows_is_named_as_such():
+    big = 2.0**30
+    X = np.array([[big, big], [0.0, big]])
+    model = LSSVR(rho=1e-6, fit_intercept=False).fit(X, [1.0, 2.0])
+    before = model.coef_
+    with pytest.raises(adiabat.NotOptimalError, match="raise rho"):
+        model.forget(X[1:], [2.0])  # what is left is singular, and rho is lost beside 2^60
+    assert np.array_equal(model.coef_, before)
+    with pytest.raises(adiabat.NotOptimalError, match="raise rho"):
+        LSSVR(rho=1e-6, fit_intercept=False).fit(X[:1], [1.0])

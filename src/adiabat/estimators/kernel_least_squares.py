@@ -341,10 +341,9 @@ class KernelLeastSquares(BaseEstimator):
         ledger.append(names)
         self._held_parameters = {name: getattr(self, name) for name in _HELD}
         self.gamma_ = kernel.gamma
+        own = as_csr(rows).copy()  # the caller may write to what was passed in
         model = self._careful(
-            lambda: KernelModel.built(
-                as_csr(rows), targets, weights, ledger, kernel, self._problem()
-            )
+            lambda: KernelModel.built(own, targets.copy(), weights, ledger, kernel, self._problem())
         )
         self._adopt(model, started, n_added=len(targets))
 

@@ -34,6 +34,7 @@ from adiabat.lssvm.moments import Moments
 FloatArray = npt.NDArray[np.float64]
 
 _HELD = ("rho", "feature_map", "fit_intercept")
+_ROUNDING = 1e-13  # of the largest sum of squares: what a factor in float64 cannot resolve
 
 
 class LeastSquaresMachine(BaseEstimator):
@@ -386,7 +387,7 @@ class LeastSquaresMachine(BaseEstimator):
                 base = base.retargeted(plan.columns, plan.combine)
             return base.changed(batches, check)
         except IndefiniteMatrix as error:
-            if not removing:
+            if not removing or self._beyond_doubles(before):
                 raise self._too_singular(str(error)) from error
             raise NotLearnedError(
                 "remove_X has rows that were never learned: without them rho*I + Phi'Phi would "
@@ -395,6 +396,11 @@ class LeastSquaresMachine(BaseEstimator):
             ) from error
         except NotSettled as error:
             raise self._too_singular(str(error)) from error
+
+    def _beyond_doubles(self, before: LeastSquares | None) -> bool:
+        """Whether rho is so small that a factor may fail for rounding alone."""
+        largest = 0.0 if before is None else float(before.moments.diagonal().max())
+        return self.rho < _ROUNDING * largest
 
     def _too_singular(self, what: str) -> NotOptimalError:
         return NotOptimalError(
