@@ -400,7 +400,7 @@ class LeastSquaresMachine(BaseEstimator):
     def _beyond_doubles(self, before: LeastSquares | None) -> bool:
         """Whether rho is so small that a factor may fail for rounding alone."""
         largest = 0.0 if before is None else float(before.moments.diagonal().max())
-        return self.rho < _ROUNDING * largest
+        return bool(self.rho < _ROUNDING * largest)
 
     def _too_singular(self, what: str) -> NotOptimalError:
         return NotOptimalError(
