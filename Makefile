@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 SETUP_ARGS ?=
 DEMO ?= examples/demo.py
+PAPERS ?=
 BENCH ?= -m benchmarks.speed
 PYTEST_ARGS ?=
 
@@ -17,7 +18,7 @@ WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test checked lint format bench gallery package clean
+.PHONY: help demo test checked lint format bench gallery papers package clean
 .DELETE_ON_ERROR:
 
 help:
@@ -28,6 +29,7 @@ help:
 	@echo 'make format    rewrite the sources in the house format'
 	@echo 'make bench     measure against refitting with other libraries'
 	@echo 'make gallery   run examples/gallery and write docs/gallery.md'
+	@echo 'make papers    redo the tables and figures of the papers  (PAPERS=--quick)'
 	@echo 'make package   build and install into $(VENV) only'
 	@echo 'make clean     remove what these targets made'
 
@@ -53,6 +55,10 @@ lint: $(VENV)/.has-lint
 format: $(VENV)/.has-lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# An hour or so on two cores; PAPERS=--quick takes minutes, and leaves docs/reproduction.md alone.
+papers: package $(VENV)/.has-bench $(VENV)/.has-demo
+	$(PY) -m benchmarks.papers $(PAPERS)
 
 bench: package $(VENV)/.has-bench
 	$(PY) $(BENCH)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""LGKM06, figures 9 and 10: active learning of intrusions, KDD Cup 1999.
+
+    python -m benchmarks.papers.lgkm06_figures910 [--quick]
+
+A thousand connections, a tenth of them attacks. The n most anomalous are labelled, then m more,
+chosen by the machine; the rest is ranked by it. Can n + m labels beat anomaly detection?
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.preprocessing import StandardScaler
+
+from adiabat import SVC, OneClassSVM
+from adiabat.active import query
+from benchmarks.papers.kdd import connections, sample
+from benchmarks.papers.study import Findings, Study
+from benchmarks.tables import Table
+
+FIRST, CHOSEN, SIGMA = 10, 50, 30.0
+KERNELS: dict[str, dict[str, Any]] = {
+    "linear": {"kernel": "linear"},
+    "RBF": {"kernel": "rbf", "gamma": 1.0 / (2.0 * SIGMA**2)},
+}
+STRATEGIES = ("largest_positive", "near_boundary")
+
+
+def learn(
+    X: np.ndarray, attack: np.ndarray, anomaly: np.ndarray, strategy: str, kernel: dict[str, Any]
+) -> tuple[SVC, np.ndarray]:
+    """The machine after n + m labels, and the order in which rows were labelled."""
+    by_anomaly = np.argsort(-anomaly, kind="stable")
+    n = FIRST
+    while len(np.unique(attack[by_anomaly[:n]])) < 2:
+        n += 1
+    known = by_anomaly[:n].tolist()
+    model = SVC(C=10.0, **kernel).fit(X[known], attack[known], ids=known)
+    while len(known) < n + CHOSEN:
+        pool = np.setdiff1d(np.arange(len(X)), known)
+        (chosen,) = pool[query(model, X[pool], strategy=strategy, n=1)]
+        model.partial_fit(X[[chosen]], attack[[chosen]], ids=[int(chosen)])
+        known.append(int(chosen))
+    return model, np.array(known)
+
+
+def ranking(model: SVC, X: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Scores by which labelled rows come first, in their order, then the rest by the machine."""
+    scores = model.decision_function(X)
+    scores = (scores - scores.min()) / (np.ptp(scores) + 1e-300)
+    scores[known] = 2.0 + np.arange(len(known))[::-1]
+    return scores
+
+
+def run(quick: bool, steps: Any) -> Findings:
+    X, attack = connections(20_000 if quick else None)
+    rng = np.random.default_rng(1999)
+    n = 300 if quick else 1000
+    train, test = (sample(X, attack, n, 0.1, rng) for _ in range(2))
+    scaler = StandardScaler().fit(train[0])
+    (X_train, y_train), (X_test, y_test) = (
+        (scaler.transform(rows), labels) for rows, labels in (train, test)
+    )
+    table = Table(
+        "Area under the ROC curve", ("kernel", "data", "anomaly", *STRATEGIES, "full SVM")
+    )
+    curves: dict[tuple[str, str], list[tuple[str, np.ndarray, np.ndarray]]] = {}
+    found: dict[tuple[str, str, str], float] = {}
+    with steps(len(KERNELS) * len(STRATEGIES), "machines") as tick:
+        for name, kernel in KERNELS.items():
+            detector = OneClassSVM(nu=0.5, **KERNELS["RBF"]).fit(X_train)
+            anomaly = -detector.score_samples(X_train)
+            full = SVC(C=10.0, **kernel).fit(X_train, y_train)
+            scores = {
+                ("pool", "anomaly"): (y_train, anomaly),
+                ("test", "anomaly"): (y_test, -detector.score_samples(X_test)),
+                ("test", "full SVM"): (y_test, full.decision_function(X_test)),
+            }
+            for strategy in STRATEGIES:
+                model, known = learn(X_train, y_train, anomaly, strategy, kernel)
+                scores["pool", strategy] = (y_train, ranking(model, X_train, known))
+                scores["test", strategy] = (y_test, model.decision_function(X_test))
+                tick()
+            for (data, way), (labels, values) in scores.items():
+                found[name, data, way] = float(roc_auc_score(labels, values))
+                false, true, _ = roc_curve(labels, values)
+                curves.setdefault((name, data), []).append((way, false, true))
+            for data in ("pool", "test"):
+                cells = [found.get((name, data, way)) for way in ("anomaly", *STRATEGIES)]
+                cells.append(found.get((name, data, "full SVM")))
+                table.add(name, data, *("" if c is None else f"{c:.3f}" for c in cells))
+    words = (
+        f"{n} connections to learn from and {n} to test on, a tenth attacks, symbols one-hot, "
+        "features standardised; anomaly scores from a one-class machine (ν = 0.5, RBF). n = "
+        f"{FIRST} labels by anomaly (more until both classes are there), then m = {CHOSEN} by the "
+        "machine's choice, each learned by one exact update. On the pool, labelled rows come first "
+        "in the ranking, as in the paper. The paper finds that near-boundary beats anomaly "
+        "detection and comes near to the full SVM on test data, and that largest-positive finds "
+        "attacks fastest while labelling. On test data here: anomaly "
+        + ", ".join(
+            f"{found[name, 'test', 'anomaly']:.3f}, near boundary "
+            f"{found[name, 'test', 'near_boundary']:.3f}, largest positive "
+            f"{found[name, 'test', 'largest_positive']:.3f}, full SVM "
+            f"{found[name, 'test', 'full SVM']:.3f} ({name})"
+            for name in KERNELS
+        )
+        + "."
+    )
+    return Findings([table], words, lambda: draw(curves))
+
+
+def draw(curves: dict[tuple[str, str], list[tuple[str, np.ndarray, np.ndarray]]]) -> Any:
+    from matplotlib.figure import Figure
+
+    styles = {
+        "anomaly": "k:",
+        "largest_positive": "C1--",
+        "near_boundary": "C0-",
+        "full SVM": "k-.",
+    }
+    figure = Figure(figsize=(8, 6.5), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True, sharey=True)
+    for ax, ((kernel, data), lines) in zip(axes.T.ravel(), curves.items(), strict=True):
+        for way, false, true in lines:
+            ax.plot(false, true, styles[way], label=way.replace("_", " "))
+        ax.set_title(f"{kernel}, {data}", fontsize=10)
+    axes[0, 0].legend(fontsize=8)
+    axes[1, 1].legend(fontsize=8)
+    figure.supxlabel("false positives")
+    figure.supylabel("true positives")
+    return figure
+
+
+STUDY = Study("lgkm06_figures910", "LGKM06, figures 9 and 10: active learning of intrusions", run)
+
+if __name__ == "__main__":
+    raise SystemExit(STUDY.main())
