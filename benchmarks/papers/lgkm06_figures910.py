@@ -58,7 +58,7 @@ def ranking(model: SVC, X: np.ndarray, known: np.ndarray) -> np.ndarray:
 def run(quick: bool, steps: Any) -> Findings:
     X, attack = connections(20_000 if quick else None)
     rng = np.random.default_rng(1999)
-    n = 300 if quick else 1000
+    n = min(300, len(X) // 4) if quick else 1000
     train, test = (sample(X, attack, n, 0.1, rng) for _ in range(2))
     scaler = StandardScaler().fit(train[0])
     (X_train, y_train), (X_test, y_test) = (

@@ -142,7 +142,7 @@ def test_leave_one_out_is_that_of_refitting(kind, fit_intercept):
     for row in range(30):
         rest = np.delete(np.arange(30), row)
         fresh = clone(model).fit(X[rest], t[rest], S[rest])
-        assert found.predictions[row] == pytest.approx(fresh.predict(X[[row]])[0], abs=1e-9)
+        assert found.prediction[row] == pytest.approx(fresh.predict(X[[row]])[0], abs=1e-9)
         if kind is KernelLSSVC and row != 4:
             assert np.allclose(found.decision[row], fresh.decision_function(X[[row]])[0], atol=1e-9)
 

@@ -150,7 +150,7 @@ def test_leave_one_out_is_that_of_refitting(kind, weighted, fit_intercept):
         fresh = clone(model).fit(X[train], t[train], None if s is None else s[train])
         outputs = fresh.decision_function(X[test]) if kind is LSSVC else fresh.predict(X[test])
         assert np.allclose(found.decision[test], outputs, rtol=0, atol=1e-11)
-        assert np.all(found.predictions[test] == fresh.predict(X[test])) or kind is LSSVR
+        assert np.all(found.prediction[test] == fresh.predict(X[test])) or kind is LSSVR
 
 
 def test_leave_one_out_of_rows_that_decide_alone():
@@ -160,12 +160,12 @@ def test_leave_one_out_of_rows_that_decide_alone():
     model = LSSVR(rho=1e-6).fit(rows, values)
     found = model.leave_one_out(rows, values)
     fresh = LSSVR(rho=1e-6).fit(rows[:20], values[:20])
-    assert np.allclose(found.predictions[20], fresh.predict(rows[20:])[0], rtol=1e-9)
+    assert np.allclose(found.prediction[20], fresh.predict(rows[20:])[0], rtol=1e-9)
     for labels in (np.array([0] + [1] * 9 + [2] * 10), np.array([0] + [1] * 19)):
         model = LSSVC().fit(X[:20], labels)
         found = model.leave_one_out(X[:20], labels)
         fresh = LSSVC().fit(X[1:20], labels[1:])
-        assert found.predictions[0] == fresh.predict(X[:1])[0]
+        assert found.prediction[0] == fresh.predict(X[:1])[0]
         assert found.score < 1.0
 
 
@@ -181,7 +181,7 @@ def test_the_path_over_rho_is_that_of_refitting(kind, fit_intercept):
         assert np.allclose(path.intercept[place], fresh.intercept_, rtol=0, atol=1e-12)
         loo = fresh.leave_one_out(X, t, S)
         if kind is LSSVR:
-            error = np.average((loo.predictions - t) ** 2, weights=S)
+            error = np.average((loo.prediction - t) ** 2, weights=S)
             assert abs(path.leave_one_out_error[place] - error) < 1e-9 * error
         retuned = kind(fit_intercept=fit_intercept).fit(X, t, S).retune(rho=rho)
         assert relative(retuned.coef_, fresh.coef_) < 1e-13

@@ -98,7 +98,7 @@ INNER = [
     (Model, "after"),
     (Samples, "add"),
     (Machine, "begin"),
-    (Solver, "_refresh"),
+    (Solver, "refresh"),
     (Solver, "_pronounce"),
 ]
 

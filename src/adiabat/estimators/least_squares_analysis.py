@@ -61,14 +61,14 @@ class LeaveOneOut:
     decision : ndarray
         Outputs, as `decision_function` or `predict` of the model without the row give them. A class
         that would be gone has the output -inf.
-    predictions : ndarray
+    prediction : ndarray
         Labels, or values.
     score : float
         Accuracy, or R^2.
     """
 
     decision: FloatArray
-    predictions: npt.NDArray[Any]
+    prediction: npt.NDArray[Any]
     score: float
 
 

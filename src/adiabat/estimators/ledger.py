@@ -251,8 +251,7 @@ class Ledger:
             ledger.append(values)
             if not ledger._next_number <= next_number <= _INT_LIMIT:
                 raise ValueError("the running number is out of range")
-            # files from before it was counted do not have it
-            n_seen = int(arrays["ledger_seen"]) if "ledger_seen" in arrays else len(ledger)
+            n_seen = int(arrays["ledger_seen"])
             if n_seen < len(ledger):
                 raise ValueError("there are more ids than were ever recorded")
         except (IdError, KeyError, ValueError, TypeError, AttributeError) as error:

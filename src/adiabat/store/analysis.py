@@ -78,7 +78,7 @@ def leave_one_out(session: Session) -> LeftOut:
         model = _usable(session, "leave_one_out", task.target)
         ids, rows = _rows(connection, settings.n_features)
     found = model.leave_one_out(*(() if task.keeps_rows else _arguments(rows)))
-    predictions = np.asarray(found.predictions)
+    predictions = np.asarray(found.prediction)
     if task.target == "number":
         margin = -np.abs(predictions - rows.labels)
         score = float(-margin.mean())
