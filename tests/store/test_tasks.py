@@ -117,7 +117,7 @@ def test_leave_one_out_equals_a_dry_run_of_forgetting(tmp_path, task):
         )
         left.learn(rows.drop(index=i))
         alone = left.predict(rows[i : i + 1])
-        assert alone["prediction"][0] == pytest.approx(found.prediction[i], abs=1e-7)
+        assert alone["prediction"][0] == pytest.approx(found.predictions[i], abs=1e-7)
         if "decision" in alone:
             sign = 1 if rows.y[i] else -1
             assert sign * alone["decision"][0] == pytest.approx(found.margin[i], abs=1e-7)
