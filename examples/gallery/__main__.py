@@ -22,6 +22,7 @@ EXAMPLES = [
     "leave_one_out",
     "learning",
     "one_path",
+    "regularization_path",
     "regression",
     "novelty",
     "two_of_many",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One class
 
-The region of a fifth-quantile `OneClassSVM` before and after a cluster of thirty samples arrives.
+The region of a `OneClassSVM` that leaves out a fifth, before and after a cluster of thirty samples
+arrives.
 """
 
 import copy

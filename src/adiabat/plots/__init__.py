@@ -7,12 +7,14 @@ and filling, curves by line style, so that nothing rests on colour alone.
 
 from adiabat.plots.leave_one_out import LeaveOneOutDisplay
 from adiabat.plots.margin import MarginDisplay
+from adiabat.plots.regularization_path import RegularizationPathDisplay
 from adiabat.plots.trajectory import TrajectoryDisplay
 from adiabat.plots.update import UpdateDisplay
 
 __all__ = [
     "LeaveOneOutDisplay",
     "MarginDisplay",
+    "RegularizationPathDisplay",
     "TrajectoryDisplay",
     "UpdateDisplay",
 ]
