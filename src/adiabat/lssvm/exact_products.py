@@ -88,6 +88,7 @@ class SmallGram:
 
     def __init__(self, width: int) -> None:
         self.total = np.zeros((width, width))
+        self._part = np.zeros((width, width), np.float32, order="F")
         self._rows = 2 * _BYTE_ROWS
 
     def add(self, Z: npt.NDArray[np.float32]) -> None:
@@ -99,7 +100,8 @@ class SmallGram:
         start = 0
         while start < len(Z):
             # the transpose is in Fortran order, and so is the answer: no copy either way
-            part = ssyrk(1.0, Z[start : start + self._rows].T, lower=1)
+            rows = Z[start : start + self._rows].T
+            part = ssyrk(1.0, rows, beta=0.0, c=self._part, overwrite_c=1, lower=1)
             if self._rows > _BYTE_ROWS and np.diagonal(part).max() >= _SINGLE_LIMIT:
                 self._rows = _BYTE_ROWS
                 continue
