@@ -238,6 +238,13 @@ def test_what_is_no_policy(kind: Any, retain: Any) -> None:
     assert not hasattr(model, "ids_")
 
 
+def test_where_every_row_is_held(tmp_path: Any) -> None:
+    with pytest.raises(ValueError, match=r"retain=Window\(size=5\).*pipeline"):
+        adiabat.IncrementalPipeline(SVC(retain=Window(5))).fit(X, LABELS)
+    with pytest.raises(ValueError, match=r"retain=Window\(size=5\).*store"):
+        adiabat.create_store(tmp_path / "s", "svc", id="name", label="good", retain=Window(5))
+
+
 class Answers(Policy):
     """A policy that gives one answer."""
 

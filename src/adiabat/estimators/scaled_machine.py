@@ -110,6 +110,11 @@ class ScaledMachine(BaseEstimator):
                 "estimator has kernel='precomputed', whose values cannot be scaled; use it "
                 "without a pipeline"
             )
+        if machine.retain is not None:
+            raise ValueError(
+                f"estimator has retain={machine.retain!r}, which would let go of rows that the "
+                "scaler still counts; use it without a pipeline"
+            )
         rows, targets = self._check_batch(machine, X, y, reset=True)
         weights = check_weights(sample_weight, rows.shape[0])
         require_force(weights)

@@ -63,6 +63,8 @@ class Task:
         kernel = given.get("kernel", "rbf")
         if callable(kernel) or kernel == "precomputed":
             raise ValueError(f"kernel={kernel!r} has no features to store; use a named kernel")
+        if given.get("retain") is not None:
+            raise ValueError(f"retain={given['retain']!r}: a store keeps every row; leave it out")
         model._validate_params()
         if not scale:
             return model
