@@ -26,6 +26,7 @@ KERNELS: dict[str, dict[str, Any]] = {
     "linear": {"kernel": "linear"},
     "RBF": {"kernel": "rbf", "gamma": 1.0 / (2.0 * SIGMA**2)},
 }
+SCALINGS: dict[str, Any] = {"as they are": lambda X: X, "logarithms": np.log1p}
 STRATEGIES = ("largest_positive", "near_boundary")
 
 
@@ -60,54 +61,61 @@ def run(quick: bool, steps: Any) -> Findings:
     rng = np.random.default_rng(1999)
     n = min(300, len(X) // 4) if quick else 1000
     train, test = (sample(X, attack, n, 0.1, rng) for _ in range(2))
-    scaler = StandardScaler().fit(train[0])
-    (X_train, y_train), (X_test, y_test) = (
-        (scaler.transform(rows), labels) for rows, labels in (train, test)
-    )
+    y_train, y_test = train[1], test[1]
     table = Table(
-        "Area under the ROC curve", ("kernel", "data", "anomaly", *STRATEGIES, "full SVM")
+        "Area under the ROC curve",
+        ("features", "kernel", "data", "anomaly", *STRATEGIES, "full SVM"),
     )
     curves: dict[tuple[str, str], list[tuple[str, np.ndarray, np.ndarray]]] = {}
-    found: dict[tuple[str, str, str], float] = {}
-    with steps(len(KERNELS) * len(STRATEGIES), "machines") as tick:
-        for name, kernel in KERNELS.items():
+    found: dict[tuple[str, str, str, str], float] = {}
+    with steps(len(SCALINGS) * len(KERNELS) * len(STRATEGIES), "machines") as tick:
+        for scaling, change in SCALINGS.items():
+            scaler = StandardScaler().fit(change(train[0]))
+            X_train, X_test = (scaler.transform(change(rows)) for rows, _ in (train, test))
             detector = OneClassSVM(nu=0.5, **KERNELS["RBF"]).fit(X_train)
             anomaly = -detector.score_samples(X_train)
-            full = SVC(C=10.0, **kernel).fit(X_train, y_train)
-            scores = {
-                ("pool", "anomaly"): (y_train, anomaly),
-                ("test", "anomaly"): (y_test, -detector.score_samples(X_test)),
-                ("test", "full SVM"): (y_test, full.decision_function(X_test)),
-            }
-            for strategy in STRATEGIES:
-                model, known = learn(X_train, y_train, anomaly, strategy, kernel)
-                scores["pool", strategy] = (y_train, ranking(model, X_train, known))
-                scores["test", strategy] = (y_test, model.decision_function(X_test))
-                tick()
-            for (data, way), (labels, values) in scores.items():
-                found[name, data, way] = float(roc_auc_score(labels, values))
-                false, true, _ = roc_curve(labels, values)
-                curves.setdefault((name, data), []).append((way, false, true))
-            for data in ("pool", "test"):
-                cells = [found.get((name, data, way)) for way in ("anomaly", *STRATEGIES)]
-                cells.append(found.get((name, data, "full SVM")))
-                table.add(name, data, *("" if c is None else f"{c:.3f}" for c in cells))
-    words = (
-        f"{n} connections to learn from and {n} to test on, a tenth attacks, symbols one-hot, "
-        "features standardised; anomaly scores from a one-class machine (ν = 0.5, RBF). n = "
-        f"{FIRST} labels by anomaly (more until both classes are there), then m = {CHOSEN} by the "
-        "machine's choice, each learned by one exact update. On the pool, labelled rows come first "
-        "in the ranking, as in the paper. The paper finds that near-boundary beats anomaly "
-        "detection and comes near to the full SVM on test data, and that largest-positive finds "
-        "attacks fastest while labelling. On test data here: anomaly "
-        + ", ".join(
-            f"{found[name, 'test', 'anomaly']:.3f}, near boundary "
-            f"{found[name, 'test', 'near_boundary']:.3f}, largest positive "
-            f"{found[name, 'test', 'largest_positive']:.3f}, full SVM "
-            f"{found[name, 'test', 'full SVM']:.3f} ({name})"
+            for name, kernel in KERNELS.items():
+                full = SVC(C=10.0, **kernel).fit(X_train, y_train)
+                scores = {
+                    ("pool", "anomaly"): (y_train, anomaly),
+                    ("test", "anomaly"): (y_test, -detector.score_samples(X_test)),
+                    ("test", "full SVM"): (y_test, full.decision_function(X_test)),
+                }
+                for strategy in STRATEGIES:
+                    model, known = learn(X_train, y_train, anomaly, strategy, kernel)
+                    scores["pool", strategy] = (y_train, ranking(model, X_train, known))
+                    scores["test", strategy] = (y_test, model.decision_function(X_test))
+                    tick()
+                for (data, way), (labels, values) in scores.items():
+                    found[scaling, name, data, way] = float(roc_auc_score(labels, values))
+                    false, true, _ = roc_curve(labels, values)
+                    if scaling == "logarithms":
+                        curves.setdefault((name, data), []).append((way, false, true))
+                for data in ("pool", "test"):
+                    cells = [
+                        found.get((scaling, name, data, way))
+                        for way in ("anomaly", *STRATEGIES, "full SVM")
+                    ]
+                    shown = ("" if cell is None else f"{cell:.3f}" for cell in cells)
+                    table.add(scaling, name, data, *shown)
+    better = [
+        scaling
+        for scaling in SCALINGS
+        if all(
+            found[scaling, name, "test", "near_boundary"] > found[scaling, name, "test", "anomaly"]
             for name in KERNELS
         )
-        + "."
+    ]
+    words = (
+        f"{n} connections to learn from and {n} to test on, a tenth attacks, symbols one-hot; the "
+        "paper does not say how features are scaled, so they are standardised as they are, and "
+        "after log(1 + x). Anomaly scores from a one-class machine (ν = 0.5, RBF with σ = 30). "
+        f"{FIRST} labels by anomaly, then {CHOSEN} by the machine's choice, each learned by one "
+        "exact update. On the pool, labelled rows come first in the ranking, as in the paper. The "
+        "paper finds that near-boundary beats anomaly detection on what is not labelled and comes "
+        "near to the full SVM on test data. Here, on test data, it beats anomaly detection with "
+        f"{' and '.join(better) or 'neither scaling'}. Where both strategies have the same value "
+        "they ended with the same support vectors, on different labels."
     )
     return Findings([table], words, lambda: draw(curves))
 

@@ -44,6 +44,29 @@ def test_the_path_finishes_what_exchange_cannot(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
 
 
+def test_exchange_finishes_what_the_path_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that leads astray is left, and exchange starts from the state before."""
+    model = SVC(C=3.0, gamma=0.3, solver="path").fit(X[:60], y[:60])
+    expected = SVC(C=3.0, gamma=0.3).fit(X[2:], y[2:]).decision_function(X)
+    settle, calls = Exchange.settle, []
+
+    def astray(self: Path) -> None:
+        self.machine.u[:] = 0.0
+        self.machine.b = 1e6
+
+    def stuck_once(self: Exchange, watched: np.ndarray) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise Stuck
+        settle(self, watched)
+
+    monkeypatch.setattr(Path, "follow", astray)
+    monkeypatch.setattr(Exchange, "settle", stuck_once)
+    report = model.update(X[60:], y[60:], remove=[0, 1])
+    assert report.fallbacks >= 1 and report.rounds > 0 and report.certificate.ok
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
+
+
 def test_if_nothing_helps_it_is_said_and_nothing_has_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -217,18 +217,17 @@ class Solver:
         outcome: Outcome,
         saved: Mapping[Key, Snapshot | None] | None = None,
     ) -> None:
-        """To the new optimum, judged but not committed; the path is the last net."""
+        """To the new optimum, judged but not committed; what one way misses, the other tries."""
         if saved is None:
             saved = {key: self.machines[key].snapshot() for key in changes}
         try:
             self._begin(changes, carry=method != "path" and not trace)
             self._solve(changes, method, trace, outcome)
         except NotOptimalError:
-            if method == "path":
-                raise
+            other = "exchange" if method == "path" else "path"
             self._restore_machines(saved)
-            self._begin(changes, carry=False)
-            self._solve(changes, "path", trace, outcome)
+            self._begin(changes, carry=other == "exchange")
+            self._solve(changes, other, trace and other == "path", outcome)
             outcome.fallbacks += 1
 
     def fork(self, key: Key) -> Solver:
