@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_classification
 
-from adiabat import SVC
+from adiabat import SVC, SVR
 
 from laws.compare import exact_state
 from oracles import batch_qp, problems
@@ -116,3 +116,17 @@ def test_a_C_that_is_not_on_the_path() -> None:
         path.at(3.0)
     with pytest.raises(ValueError, match="one class only"):
         SVC().fit([[0.0], [1.0]], [1, 1]).regularization_path(0.5, 2.0)
+
+
+@pytest.mark.parametrize("options", [{"gamma": 0.5}, {"kernel": "linear", "epsilon": 0.0}], ids=str)
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_path_of_a_regression_is_that_of_its_fits(options: dict[str, Any], twice: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2))
+    X = np.repeat(X[:25], 2, axis=0) if twice else X
+    y = np.sin(X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=len(X))
+    path = SVR(C=1.0, **options).fit(X, y).regularization_path(0.05, 20.0)
+    for C in np.geomspace(0.06, 19.0, 6):
+        fitted = SVR(C=C, **options).fit(X, y).predict(X)
+        np.testing.assert_allclose(path.at(C).decision, fitted, atol=1e-9)
+        np.testing.assert_allclose(path.decision_function(X, C), fitted, atol=1e-9)

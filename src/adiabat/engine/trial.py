@@ -71,6 +71,7 @@ class Trial:
         machine, base = self._machine, self._base
         self._copy_back()
         machine.lo[rows] = machine.hi[rows] = 0.0
+        machine.d = d
         role = self._role.copy()
         role[rows] = np.where(base.u[rows] != 0.0, LEAVING, PINNED)
         for row in rows[machine.in_margin[rows]]:

@@ -364,15 +364,16 @@ class Model:
         self, held_fixed: Mapping[str, Any], afresh: bool, retain: str = ""
     ) -> Certificate:
         """The judge's word: on residuals kept from the last updates, or on all of it afresh."""
-        verdicts = {pair: machine.verdict for pair, machine in self.machines}
+        machines = self.machines
+        verdicts = {pair: machine.verdict for pair, machine in machines}
         if afresh:
             f = self.decide_training()
-            for column, (pair, machine) in enumerate(self.machines):
+            for column, (pair, machine) in enumerate(machines):
                 r = f[machine.at, column] + machine.b - machine.t
                 verdicts[pair] = judge(
                     r, machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b
                 )
-        tolerances = {pair: self.solver.tolerance(machine) for pair, machine in self.machines}
+        tolerances = {pair: self.solver.tolerance(machine) for pair, machine in machines}
         worst = max(
             verdicts, key=lambda pair: verdicts[pair].residual / tolerances[pair], default=None
         )

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.left_out import LeaveOneOutNovelty, values_without
 from adiabat.estimators.single_machine import SingleMachine
 
 FloatArray = npt.NDArray[np.float64]
@@ -68,6 +71,34 @@ class NoveltyDetector(OutlierMixin, SingleMachine):
     def decision_function(self, X: Any) -> FloatArray:
         """Above 0 inside, below 0 outside."""
         raise NotImplementedError
+
+    def _decision_from(self, values: FloatArray) -> FloatArray:
+        """Decision values of the samples held, from f at them."""
+        return self._without_rounding(values)
+
+    def leave_one_out(
+        self, n_jobs: int | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> LeaveOneOutNovelty:
+        """What the model would say of each sample, had it never learned that sample.
+
+        Exact for every sample, without a refit; the model is not changed.
+
+        Parameters
+        ----------
+        n_jobs : int or None, default=None
+            Samples removed at a time, as in joblib (-1: as many as there are cores). Threads,
+            unless :func:`joblib.parallel_config` says otherwise.
+        progress : callable, optional
+            Called with (removals done, removals in all).
+
+        Returns
+        -------
+        LeaveOneOutNovelty
+        """
+        check_is_fitted(self)
+        self._require_unchanged()
+        values, removals = values_without(self, n_jobs, progress)
+        return LeaveOneOutNovelty(self.ids_, self._decision_from(values), removals)
 
     def _without_rounding(self, values: FloatArray) -> FloatArray:
         """Decision values, 0 where they are 0 but for rounding.

@@ -169,6 +169,11 @@ class SVDD(NoveltyDetector):
     def _formulation(self, held: Any, rederive: bool = False) -> Sphere:
         return Sphere(float(self.C), float(self.C))
 
+    def _decision_from(self, values: FloatArray) -> FloatArray:
+        model = self._model
+        own = model.solver.samples.diagonal[model.position]
+        return self._without_rounding(2.0 * values - own)
+
     def _centre_square(self) -> float:
         """|a|^2 = u'Ku, from the residuals of the rows with weight: Ku = r - b + t."""
         _, machine = self._model.machines[0]

@@ -17,6 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.left_out import LeaveOneOutRegression, values_without
+from adiabat.estimators.regularization import RegularizationPath, regularization_path
 from adiabat.estimators.scikit_learn import plain_svr
 from adiabat.estimators.single_machine import SingleMachine
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS
@@ -137,6 +139,49 @@ class SVR(RegressorMixin, SingleMachine):
     def predict(self, X: Any) -> FloatArray:
         """Predicted targets."""
         return self._decide(X)[:, 0]
+
+    def leave_one_out(
+        self, n_jobs: int | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> LeaveOneOutRegression:
+        """What the model would predict for each sample, had it never learned that sample.
+
+        Exact for every sample, without a refit; the model is not changed.
+
+        Parameters
+        ----------
+        n_jobs : int or None, default=None
+            Samples removed at a time, as in joblib (-1: as many as there are cores). Threads,
+            unless :func:`joblib.parallel_config` says otherwise.
+        progress : callable, optional
+            Called with (removals done, removals in all).
+
+        Returns
+        -------
+        LeaveOneOutRegression
+        """
+        check_is_fitted(self)
+        self._require_unchanged()
+        values, removals = values_without(self, n_jobs, progress)
+        model = self._model
+        return LeaveOneOutRegression(model.ledger.ids, model.target.copy(), values, removals)
+
+    def regularization_path(self, C_min: float, C_max: float) -> RegularizationPath:
+        """The exact models for all C between two values, from one run along the path.
+
+        The model is not changed.
+
+        Parameters
+        ----------
+        C_min, C_max : float
+            The ends; `C` itself need not be between them.
+
+        Returns
+        -------
+        RegularizationPath
+        """
+        check_is_fitted(self)
+        self._require_unchanged()
+        return regularization_path(self, C_min, C_max, lambda values: values[..., 0])
 
     def to_sklearn(self) -> Any:
         """A plain fitted :class:`sklearn.svm.SVR` with the same predictions."""

@@ -34,6 +34,8 @@ def check_rows(
     estimator: Any, X: Any, y: Any = "no_validation", sparse: bool = True, reset: bool = False
 ) -> Any:
     """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
+    if not reset and _is_plain(estimator, X, y):
+        return X if isinstance(y, str) else (X, y)
     try:
         return validate_data(
             estimator, X, y, accept_sparse="csr" if sparse else False, accept_large_sparse=True,
@@ -45,6 +47,24 @@ def check_rows(
         raise ValueError(
             f"X has a value that is not a number ({error}); encode text columns as numbers"
         ) from error
+
+
+def _is_plain(estimator: Any, X: Any, y: Any) -> bool:
+    """Whether there is nothing to check or convert, which takes longer than a small update."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.flags.c_contiguous
+        and X.size > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+        and (
+            (isinstance(y, str) and y == "no_validation")
+            or (type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "iubU")
+        )
+        and bool(np.isfinite(X).all())
+    )
 
 
 def require_force(weights: FloatArray) -> None:

@@ -76,8 +76,8 @@ class CSVC:
 
     def settle(self, target: IntArray, weight: FloatArray) -> CSVC:
         """The last sample of a class takes the class with it."""
-        present = set(self.codes(target))
-        if set(self.label) <= present:
+        present = set(np.flatnonzero(np.bincount(target)).tolist()) if len(target) else set()
+        if self.label.keys() <= present:
             return self
         return replace(
             self,
