@@ -216,7 +216,7 @@ def check_sensitivity(model: Any, *, machine: Any = None) -> Agreement:
     places = held.ledger.locate(found.ids.tolist())
     _, t = _decision(one, held.position[places])
     margins = _Margins(held, key, places, t)
-    if hasattr(model, "leave_one_out") and len(held.machines) == 1:
+    if margins.of_classes and len(held.machines) == 1:
         members = np.bincount(held.target)
         decision = np.where(
             members[held.target] > 1, model.leave_one_out().decision, np.nan
