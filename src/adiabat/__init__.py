@@ -7,6 +7,7 @@ would give, and it carries a certificate that says so.
 
 from importlib.metadata import version as _version
 
+from adiabat.analysis.cross_validation import cross_validate, validation_curve
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.errors import (
@@ -23,11 +24,13 @@ from adiabat.errors import (
 )
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.leave_one_out import LeaveOneOut
+from adiabat.estimators.leave_out import LeaveOut
 from adiabat.estimators.loading import load
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
 from adiabat.estimators.pipeline import IncrementalPipeline
+from adiabat.estimators.preview import Preview
 from adiabat.estimators.regularization import RegularizationPath
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
@@ -52,10 +55,12 @@ __all__ = [
     "KernelLSSVC",
     "KernelLSSVR",
     "LeaveOneOut",
+    "LeaveOut",
     "ModelFileError",
     "NotLearnedError",
     "NotOptimalError",
     "OneClassSVM",
+    "Preview",
     "RegularizationPath",
     "StandardScaler",
     "StoreDamagedError",
@@ -64,6 +69,8 @@ __all__ = [
     "UpdateReport",
     "__version__",
     "create_store",
+    "cross_validate",
     "load",
     "open_store",
+    "validation_curve",
 ]

@@ -35,13 +35,14 @@ from adiabat.estimators.validation import (
     require_force,
     require_square,
 )
+from adiabat.estimators.what_if import WhatIf
 from adiabat.formulations import Formulation
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-class KernelMachine(Tunable):
+class KernelMachine(Tunable, WhatIf):
     """Base of the estimators that keep their samples and follow their optimum."""
 
     n_features_in_: int

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
+from adiabat.analysis.cross_validation import cross_validate as validated
 from adiabat.errors import StoreError
 from adiabat.store import records
 from adiabat.store.session import Session
@@ -75,7 +77,7 @@ def leave_one_out(session: Session) -> LeftOut:
     """Exact leave-one-out of the model on its own rows."""
     with session.reading() as (connection, _, settings):
         task = TASKS[settings.task]
-        model = _usable(session, "leave_one_out", task.target)
+        model = _usable(session, "leave-one-out", "leave_one_out", task.target)
         ids, rows = _rows(connection, settings.n_features)
     found = model.leave_one_out(*(() if task.keeps_rows else _arguments(rows)))
     predictions = np.asarray(found.prediction)
@@ -90,13 +92,17 @@ def leave_one_out(session: Session) -> LeftOut:
 
 def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[str, Any]:
     """Exact cross-validation of the model on its own rows."""
+    started = time.perf_counter()
     with session.reading() as (connection, _, settings):
         task = TASKS[settings.task]
-        model = _usable(session, "cross_validate", task.target)
+        model = _usable(session, "cross-validate", "predict", task.target)
         _, rows = _rows(connection, settings.n_features)
-    X, y, weights = _arguments(rows)
-    found = model.cross_validate(X, y, cv=folds, scoring=scoring, sample_weight=weights)
-    scores = np.asarray(found.test_score)
+    if task.keeps_rows:
+        scores = validated(model, cv=folds, scoring=scoring)["test_score"]
+    else:
+        X, y, weights = _arguments(rows)
+        found = model.cross_validate(X, y, cv=folds, scoring=scoring, sample_weight=weights)
+        scores = np.asarray(found.test_score)
     return {
         "folds": folds,
         "scoring": scoring or ("accuracy" if task.target == "class" else "r2"),
@@ -104,7 +110,7 @@ def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[st
         "mean": float(scores.mean()),
         "deviation": float(scores.std()),
         "rows": len(rows.labels),
-        "seconds": float(found.seconds),
+        "seconds": time.perf_counter() - started,
     }
 
 
@@ -113,12 +119,12 @@ def can_leave_one_out(settings_task: str, model: Any) -> bool:
     return TASKS[settings_task].target is not None and hasattr(model, "leave_one_out")
 
 
-def _usable(session: Session, verb: str, target: str | None) -> Any:
+def _usable(session: Session, verb: str, needs: str, target: str | None) -> Any:
     model = session.model()
     if not is_fitted(model):
         raise StoreError(f"{session.folder!r} has learned nothing yet; learn some rows first")
-    if target is None or not hasattr(model, verb):
-        raise ValueError(f"{type(model).__name__} has no {verb.replace('_', '-')} to compute")
+    if target is None or not hasattr(model, needs):
+        raise ValueError(f"{type(model).__name__} has no {verb} to compute")
     return model
 
 
