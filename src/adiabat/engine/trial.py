@@ -29,7 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 # With a larger margin a few rounds of exchange cost less than the breakpoints of the path.
-LARGE_MARGIN = 150
+LARGE_MARGIN = 128
 # Breakpoints for each row before a removal is left to the solver.
 MOST_BREAKPOINTS = 5
 # A weight is inside its box if it is this part of it away from both ends.
