@@ -3,7 +3,8 @@
 
 A trial works on its own copy of the rows and of the factor; kernel columns are shared with the
 machine, further ones are its own. Each removal starts from the same optimum: u, r and the factor
-are copied back (s^2 numbers), and the rows are driven out along the path (CP01 Algorithm 2).
+are copied back (s^2 numbers), and the rows are driven out along the path (CP01 Algorithm 2), or by
+exchange where the margin is large.
 
 What comes of it is checked: r of the watched rows is computed afresh from u and the kernel columns,
 and those that are not watched are cleared by the bound of `_core.moving`. What does not pass is
@@ -27,6 +28,8 @@ from adiabat.engine.solver import Key, Outcome, Solver
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+# With a larger margin a few rounds of exchange cost less than the breakpoints of the path.
+LARGE_MARGIN = 128
 # Breakpoints for each row before a removal is left to the solver.
 MOST_BREAKPOINTS = 5
 # A weight is inside its box if it is this part of it away from both ends.
@@ -58,12 +61,15 @@ class Trial:
         start = Path(self._machine, self._tolerance, keep_trace=False)
         self._role = start.roles()
         self._nothing = np.zeros(self._base.n)
+        self._saved = {key: self._base.snapshot()}
         self._factor_is_base = True
 
     def without(self, rows: IntArray, d: float, ask: bool = False) -> Removal:
         """Remove the rows of one sample; with `ask`, only as far as the sign of f is certain."""
+        if len(self._base.margin) > LARGE_MARGIN:
+            return self._by_the_solver(rows, d, "exchange")
         found = self._along_the_path(rows, d, ask)
-        return found if found is not None else self._by_the_solver(rows, d)
+        return found if found is not None else self._by_the_solver(rows, d, "auto")
 
     # -- the straight way ------------------------------------------------------------------------
 
@@ -135,11 +141,12 @@ class Trial:
 
     # -- the long way ----------------------------------------------------------------------------
 
-    def _by_the_solver(self, rows: IntArray, d: float) -> Removal:
+    def _by_the_solver(self, rows: IntArray, d: float, method: str) -> Removal:
         """The same with everything that the solver has, judged as any update."""
         self._copy_back()
         self._factor_is_base = False
         outcome = Outcome()
-        self._solver.attempt({self._key: RowChange(remove=rows, d=d)}, "auto", False, outcome)
+        change = {self._key: RowChange(remove=rows, d=d)}
+        self._solver.attempt(change, method, False, outcome, self._saved)
         machine: Machine = self._machine
         return Removal(float(machine.r[rows[0]] + machine.t[rows[0]]), outcome.breakpoints)
