@@ -145,7 +145,11 @@ def draw(rows: list[dict[str, float]], gammas: tuple[float, ...]) -> Any:
         C = [row["C"] for row in mine]
         for name, style in styles.items():
             axes[0, column].loglog(
-                C, [1e3 * row[name] for row in mine], style, ms=4, label=name.replace("lib", "LIB")
+                C,
+                [1e3 * row[name] for row in mine],
+                style,
+                ms=4,
+                label=name.replace("libsvm", "LIBSVM"),
             )
         axes[1, column].semilogx(C, [100 * row["error"] for row in mine], "o-", ms=4)
         axes[0, column].set_title(f"γ = {gamma:g}", fontsize=10)

@@ -20,7 +20,7 @@ from benchmarks.speed.problems import MissingData, data_folder
 from benchmarks.tables import Table
 
 GAMMA, C = 1.0 / (2.0 * 0.3 * 256.0), 100.0
-SIZES = (150, 200, 300, 500)
+SIZES = (150, 300)
 
 
 def images() -> tuple[np.ndarray, ...]:
