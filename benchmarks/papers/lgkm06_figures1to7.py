@@ -88,7 +88,8 @@ def in_numpy(kernel: dict[str, Any], sizes: tuple[int, ...], tick: Any) -> list[
 def profile(kernel: dict[str, Any], n: int, more: int) -> dict[str, float]:
     """Parts of the time of learning `more` images one by one after n."""
     X, y = digits(n + more)
-    model = SVC(C=C, solver="path", **kernel).fit(X[:n], y[:n])
+    model = SVC(C=C, **kernel).fit(X[:n], y[:n])
+    model.solver = "path"
     profiler = cProfile.Profile()
     profiler.enable()
     for row in range(n, n + more):
