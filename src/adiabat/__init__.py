@@ -22,6 +22,7 @@ from adiabat.errors import (
     StoreError,
     StoreLockedError,
 )
+from adiabat.estimators.influence import Influence
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.leave_one_out import LeaveOneOut
 from adiabat.estimators.leave_out import LeaveOut
@@ -51,6 +52,7 @@ __all__ = [
     "IdError",
     "IncrementalPipeline",
     "IndefiniteKernelError",
+    "Influence",
     "InputFileError",
     "KernelLSSVC",
     "KernelLSSVR",

@@ -71,6 +71,14 @@ class Trial:
         found = self._along_the_path(rows, d, ask)
         return found if found is not None else self._by_the_solver(rows, d, "auto")
 
+    @property
+    def shift(self) -> tuple[IntArray, FloatArray, float]:
+        """Positions of the samples whose weights the last removal changed, by how much, and b."""
+        machine, base = self._machine, self._base
+        change = machine.u - base.u
+        rows = np.flatnonzero(change)
+        return base.at[rows], change[rows], machine.b - base.b
+
     # -- the straight way ------------------------------------------------------------------------
 
     def _along_the_path(self, rows: IntArray, d: float, ask: bool) -> Removal | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat.estimators.influence import Influence, Loss, influence
 from adiabat.estimators.leave_out import LeaveOut, leave_out
 from adiabat.estimators.preview import Preview, preview
 
@@ -75,6 +76,42 @@ class WhatIf:
         """
         self._require_askable()
         return preview(self, remove, X, y, sample_weight, at)
+
+    def influence(
+        self, X_val: Any, y_val: Any, loss: str | Loss | None = None, n_jobs: int | None = None
+    ) -> Influence:
+        """What each sample is worth: the change of a validation loss when it goes, exactly.
+
+        Samples without weight have none, unless the sum of weights or b hangs on them. The model
+        is not changed.
+
+        Parameters
+        ----------
+        X_val, y_val
+            Validation points and their targets; +1 inside and -1 outside for models of one class.
+        loss : str or callable, optional
+            The mean of ``"hinge"`` (default) or ``"zero_one"`` for labels and one class, of
+            ``"squared"`` (default) or ``"absolute"`` for numbers; or a function of (y_val,
+            decision values) that gives a number. Of more than two classes, the hinge is that of
+            the row's own decision value less the largest other.
+        n_jobs : int or None, default=None
+            Samples removed at a time, in threads.
+
+        Returns
+        -------
+        Influence
+
+        Examples
+        --------
+        >>> from adiabat import SVR
+        >>> model = SVR(kernel="linear", C=10.0, epsilon=0.0)
+        >>> _ = model.fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 9.0])
+        >>> found = model.influence([[4.0]], [4.0], loss="absolute")
+        >>> int(found.ids[found.change.argmin()])
+        3
+        """
+        self._require_askable()
+        return influence(self, X_val, y_val, loss, n_jobs)
 
     def _require_askable(self) -> None:
         check_is_fitted(self)

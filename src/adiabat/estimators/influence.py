@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What each sample is worth: the change of a validation loss when it goes, exactly.
+
+A sample without weight is not known to the optimum and costs nothing, unless the sum of weights, a
+box or b hangs on it. Every other one leaves a branch of the model, and the validation points are
+decided anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.base import is_classifier
+
+from adiabat.estimators.leave_out import shaped_as
+from adiabat.estimators.model import Model
+from adiabat.estimators.removals import weighty_units
+from adiabat.estimators.without import without
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Loss = Callable[[npt.NDArray[Any], FloatArray], float]
+
+
+@dataclass(frozen=True)
+class Influence:
+    """The change of a loss when each sample goes, in the order of `ids_`.
+
+    Attributes
+    ----------
+    ids : ndarray
+        The samples.
+    change : ndarray
+        Loss without the sample less loss with it: above 0 if the sample helps.
+    loss : float
+        The loss of the model as it is.
+    n_removals : int
+        How many samples had to be removed; the others have no influence.
+    """
+
+    ids: npt.NDArray[Any]
+    change: FloatArray
+    loss: float
+    n_removals: int
+
+    def __str__(self) -> str:
+        return (
+            f"loss {self.loss:.4g}; without one sample between {self.loss + self.change.min():.4g} "
+            f"and {self.loss + self.change.max():.4g}; {self.n_removals} removals"
+        )
+
+
+def influence(
+    estimator: Any, X_val: Any, y_val: Any, loss: str | Loss | None, n_jobs: int | None
+) -> Influence:
+    """Remove every sample that matters in turn; see `WhatIf.influence`."""
+    model: Model = estimator._model
+    if len(model) < 2:
+        raise ValueError("influence needs a model of two samples or more; this one has one")
+    y, judge = _prepared(estimator, X_val, y_val, loss)
+    X = np.asarray(X_val, dtype=np.float64) if estimator.kernel == "precomputed" else X_val
+
+    def lost(view: Any, points: Any) -> float:
+        return float(judge(y, _decision(estimator, view, points)))
+
+    def lost_without(place: int) -> float:
+        view = without(estimator, np.array([place]))
+        view.__dict__.update(_names(estimator))
+        return lost(view, np.delete(X, place, axis=1) if estimator.kernel == "precomputed" else X)
+
+    places = who_matters(model)
+    start = lost(estimator, X)
+    found = Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(lost_without)(place) for place in places
+    )
+    change = np.zeros(len(model))
+    change[places] = np.array(found) - start
+    return Influence(model.ledger.ids, change, start, len(places))
+
+
+def _names(estimator: Any) -> dict[str, Any]:
+    """Names of features, against which those of X_val are checked as for the model itself."""
+    names = estimator.__dict__.get("feature_names_in_")
+    return {} if names is None else {"feature_names_in_": names}
+
+
+def who_matters(model: Model) -> list[int]:
+    """Places of the samples whose going may change the optimum of the others."""
+    formulation: Any = model.formulation
+    carrying = {place for _, place in weighty_units(model)}
+    keys = list(formulation.machines(model.target))
+    totals = [formulation.total(key, model.target, model.weight) for key in keys]
+    others = np.ones(len(model), dtype=bool)
+    found = []
+    for place in range(len(model)):
+        if place not in carrying:
+            others[place] = False
+            target, weight = model.target[others], model.weight[others]
+            same = (
+                list(formulation.machines(target)) == keys
+                and not formulation.settle(target, weight).reshapes(formulation)
+                and [formulation.total(key, target, weight) for key in keys] == totals
+            )
+            others[place] = True
+            if same:
+                continue
+        found.append(place)
+    return found
+
+
+def _decision(estimator: Any, view: Any, X: Any) -> FloatArray:
+    if is_classifier(estimator):
+        return shaped_as(estimator.classes_, view, X)
+    if estimator._supervised:
+        return np.asarray(view.predict(X))
+    return np.asarray(view.decision_function(X))
+
+
+# -- losses: of class numbers (or numbers) and decision values -----------------------------------
+
+
+def _margins(y: IntArray, decision: FloatArray) -> FloatArray:
+    """By how much the decision values speak for the right class."""
+    if decision.ndim == 1:
+        return np.where(y == 1, decision, -decision)
+    at = np.arange(len(y))
+    rest = decision.copy()
+    rest[at, y] = -np.inf
+    return np.asarray(decision[at, y] - rest.max(axis=1))
+
+
+def _hinge(y: IntArray, decision: FloatArray) -> float:
+    return float(np.mean(np.maximum(0.0, 1.0 - _margins(y, decision))))
+
+
+def _zero_one(y: IntArray, decision: FloatArray) -> float:
+    chosen = decision > 0.0 if decision.ndim == 1 else np.argmax(decision, axis=1)
+    return float(np.mean(chosen != y))
+
+
+def _outside(y: IntArray, decision: FloatArray) -> float:
+    return float(np.mean((decision >= 0.0) != (y == 1)))
+
+
+def _squared(y: FloatArray, decision: FloatArray) -> float:
+    return float(np.mean((y - decision) ** 2))
+
+
+def _absolute(y: FloatArray, decision: FloatArray) -> float:
+    return float(np.mean(np.abs(y - decision)))
+
+
+_OF_CLASSES: Final[dict[str, Any]] = {"hinge": _hinge, "zero_one": _zero_one}
+_OF_ONE_CLASS: Final[dict[str, Any]] = {"hinge": _hinge, "zero_one": _outside}
+_OF_NUMBERS: Final[dict[str, Any]] = {"squared": _squared, "absolute": _absolute}
+
+
+def _prepared(
+    estimator: Any, X_val: Any, y_val: Any, loss: str | Loss | None
+) -> tuple[npt.NDArray[Any], Any]:
+    """Targets as the loss wants them, and the loss."""
+    y = np.asarray(y_val)
+    n = X_val.shape[0] if hasattr(X_val, "shape") else len(X_val)
+    if y.shape != (n,):
+        raise ValueError(f"y_val has shape {y.shape}, X_val has {n} rows; give one target for each")
+    if callable(loss):
+        return y, loss
+    known = _OF_NUMBERS if estimator._supervised else _OF_ONE_CLASS
+    known = _OF_CLASSES if is_classifier(estimator) else known
+    name = next(iter(known)) if loss is None else loss
+    if name not in known:
+        raise ValueError(
+            f"loss={loss!r} is not a loss for {type(estimator).__name__}; use one of "
+            f"{', '.join(map(repr, known))}, or a function of (y_val, decision values)"
+        )
+    if is_classifier(estimator):
+        if estimator.decision_function_shape == "ovo" and len(estimator.classes_) > 2:
+            raise ValueError(
+                f"loss={name!r} is of classes, and decision_function_shape='ovo' decides pairs; "
+                "set it to 'ovr', or pass a function of (y_val, decision values)"
+            )
+        unknown = np.setdiff1d(y, estimator.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y_val has the label {unknown.tolist()[0]!r}, which the model has not learned; it "
+                f"knows {estimator.classes_.tolist()}"
+            )
+        return np.searchsorted(estimator.classes_, y), known[name]
+    if not estimator._supervised:
+        if not np.all(np.isin(y, (-1, 1))):
+            raise ValueError("y_val must be +1 (inside) or -1 (outside) for each row of X_val")
+        return (y == 1).astype(np.int64), known[name]
+    return y.astype(np.float64), known[name]
