@@ -35,7 +35,8 @@ FIGURES = ROOT / "docs" / "reproduction"
 PREFACE = """# The papers, redone
 
 Every table and figure below is made by `make papers` from the data in `ADIABAT_DATA`, with the
-paper's numbers beside ours. Where they differ, the text says so.
+paper's numbers beside ours. Where they differ, the text says so. Times are those of one run on the
+machine named; only ratios within a table mean something.
 """
 
 
