@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,29 @@ class KernelMachine(Tunable, WhatIf):
         """What else follows from a change of the model."""
 
     # -- learn and unlearn -----------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> Self:
+        """Learn from scratch; what was learned before is gone.
+
+        Parameters
+        ----------
+        X : {array, data frame, sparse} of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` their kernel matrix (n_samples, n_samples).
+        y : array of shape (n_samples,)
+            Labels, or numbers for regression.
+        sample_weight : array of shape (n_samples,), optional
+            Factors >= 0 on C; 0 keeps a sample without force.
+        ids : sequence of int or str, optional
+            Names of the samples. By default the index of a data frame, or a running count.
+
+        Returns
+        -------
+        self
+        """
+        started = time.perf_counter()
+        with all_or_nothing(self):
+            self._start(X, y, sample_weight, ids, Ledger(), started, whole=True)
+        return self
 
     def forget(self, ids: Any, missing: str = "raise") -> Any:
         """Unlearn samples: the model is then as if they had never been there.

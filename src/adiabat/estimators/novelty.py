@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -12,8 +11,6 @@ import numpy.typing as npt
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators.atomic import all_or_nothing
-from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.left_out import LeaveOneOutNovelty, values_without
 from adiabat.estimators.single_machine import SingleMachine
 
@@ -43,10 +40,7 @@ class NoveltyDetector(OutlierMixin, SingleMachine):
         -------
         self
         """
-        started = time.perf_counter()
-        with all_or_nothing(self):
-            self._start(X, y, sample_weight, ids, Ledger(), started, whole=True)
-        return self
+        return super().fit(X, y, sample_weight, ids)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, ids: Any = None

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any, ClassVar, cast
@@ -17,10 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators import votes
-from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
-from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.regularization import RegularizationPath, regularization_path
 from adiabat.estimators.scikit_learn import plain_svc
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS
@@ -135,29 +132,6 @@ default="rbf"
         self.retain = retain
 
     # -- learn ------------------------------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVC:
-        """Learn from scratch; what was learned before is gone.
-
-        Parameters
-        ----------
-        X : {array, data frame, sparse} of shape (n_samples, n_features)
-            Samples; for ``kernel="precomputed"`` their kernel matrix (n_samples, n_samples).
-        y : array of shape (n_samples,)
-            Labels.
-        sample_weight : array of shape (n_samples,), optional
-            Factors >= 0 on C; 0 keeps a sample without force.
-        ids : sequence of int or str, optional
-            Names of the samples. By default the index of a data frame, or a running count.
-
-        Returns
-        -------
-        self
-        """
-        started = time.perf_counter()
-        with all_or_nothing(self):
-            self._start(X, y, sample_weight, ids, Ledger(), started, whole=True)
-        return self
 
     def partial_fit(
         self,

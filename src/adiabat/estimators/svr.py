@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -15,8 +14,6 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators.atomic import all_or_nothing
-from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.left_out import LeaveOneOutRegression, values_without
 from adiabat.estimators.regularization import RegularizationPath, regularization_path
 from adiabat.estimators.scikit_learn import plain_svr
@@ -96,29 +93,6 @@ class SVR(RegressorMixin, SingleMachine):
         self.tol = tol
         self.solver = solver
         self.retain = retain
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVR:
-        """Learn from scratch; what was learned before is gone.
-
-        Parameters
-        ----------
-        X : {array, data frame, sparse} of shape (n_samples, n_features)
-            Samples; for ``kernel="precomputed"`` their kernel matrix (n_samples, n_samples).
-        y : array of shape (n_samples,)
-            Targets.
-        sample_weight : array of shape (n_samples,), optional
-            Factors >= 0 on C; 0 keeps a sample without force.
-        ids : sequence of int or str, optional
-            Names of the samples. By default the index of a data frame, or a running count.
-
-        Returns
-        -------
-        self
-        """
-        started = time.perf_counter()
-        with all_or_nothing(self):
-            self._start(X, y, sample_weight, ids, Ledger(), started, whole=True)
-        return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVR:
         """Learn further samples.
