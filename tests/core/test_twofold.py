@@ -8,7 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from adiabat._core.twofold import add_matrix, add_outer, add_twofold, centred, residual
+from adiabat._core.twofold import (
+    add_matrix,
+    add_outer,
+    add_twofold,
+    centred,
+    residual,
+    weighted_sums,
+)
 
 
 def wild(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -99,3 +106,19 @@ def test_nothing_in_nothing_out():
     empty = np.zeros((0, 0))
     add_outer(empty, empty, np.zeros(0), 1.0)
     assert residual(empty, empty, np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0,)
+
+
+def test_weighted_sums_round_once():
+    rng = np.random.default_rng(3)
+    A, x, start = wild(rng, 7, 33), wild(rng, 33), wild(rng, 7)
+    A[:, 16:32], x[16:32] = A[:, :16], -x[:16] * (1.0 + 1e-12)  # most of it cancels
+    before = start.copy()
+    found = weighted_sums(A, x, start)
+    for row, first, value in zip(A, start, found, strict=True):
+        true = sum(
+            (Fraction(a) * Fraction(b) for a, b in zip(row, x, strict=True)), Fraction(first)
+        )
+        assert abs(Fraction(value) - true) <= abs(true) * Fraction(1, 2**52)
+    assert np.array_equal(start, before)
+    assert weighted_sums(np.empty((0, 33)), x, np.empty(0)).shape == (0,)
+    assert np.array_equal(weighted_sums(np.empty((7, 0)), np.empty(0), start), start)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from laws.soak import Tally, soak, soak_families
+from laws.streams import with_third_class
 from oracles.kinds import families, variants
 from oracles.problems import C_VARIANTS, FAMILIES
 
@@ -54,6 +55,15 @@ def test_a_tuned_stream_that_once_failed(kind: str, name: str, solver: str, seed
     problem = {**families(kind), **variants(kind)}[name](np.random.default_rng(seed))
     tally = soak(name, problem, solver, seed, steps=25, check=5, tune=True)
     assert not tally.faults
+
+
+@pytest.mark.parametrize("solver", ["auto", "exchange"])
+def test_a_stream_whose_weights_are_huge(solver: str) -> None:
+    # f on the margin was right to a few roundings of terms of 1e7, and away from it to no 1e-7
+    problem = with_third_class(FAMILIES["hard_margin_linear"](np.random.default_rng(4100)))
+    tally = soak("hard_margin_linear", problem, solver, 4100, steps=25, check=5, tune=True)
+    assert not tally.faults
+    assert tally.strained < 0.1
 
 
 @pytest.mark.parametrize("solver", ["auto", "exchange", "path"])

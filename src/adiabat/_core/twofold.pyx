@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Symmetric matrices to twice the working precision: sums of outer products, and residuals.
+"""Matrices to twice the working precision: sums of outer products, and residuals.
 
 A number is an unevaluated sum hi + lo with |lo| <= half an ulp of hi (Dekker 1971), so 106 bits.
-Only entries on and above the diagonal are read or written. Products are split by Veltkamp's
-constant and not by a fused multiply-add, which not every machine has; no product of two halves
-rounds, so that a compiler that fuses them all the same changes nothing.
+Of symmetric matrices (all but that of `weighted_sums`) only entries on and above the diagonal are
+read or written. Products are split by Veltkamp's constant and not by a fused multiply-add, which
+not every machine has; no product of two halves rounds, so that a compiler that fuses them all the
+same changes nothing.
 
     two_sum    s + e = a + b exactly        (Knuth)
     two_prod   p + e = a * b exactly        (Dekker)
@@ -173,6 +174,28 @@ def residual(
             )
         for j in range(m):
             out[j] = y[0, j] + y[1, j]
+    return answer
+
+
+def weighted_sums(const double[:, ::1] A, const double[::1] x, const double[::1] start):
+    """A x + start, each sum rounded once at its end; A is any matrix."""
+    cdef Py_ssize_t m = x.shape[0], i, j
+    cdef double p, a_upper, rest
+    halves, answer = np.empty((2, m)), np.array(start)
+    cdef double[:, ::1] half = halves
+    cdef double[::1] out = answer
+    with nogil:
+        for j in range(m):
+            half[0, j] = upper_half(x[j])
+            half[1, j] = x[j] - half[0, j]
+        for i in range(A.shape[0]):
+            rest = 0.0
+            for j in range(m):
+                p = A[i, j] * x[j]
+                a_upper = upper_half(A[i, j])
+                accumulate(&out[i], &rest, p, product_error(
+                    p, a_upper, A[i, j] - a_upper, half[0, j], half[1, j],
+                ))
     return answer
 
 

@@ -24,6 +24,7 @@ from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
+from adiabat.engine.polish import polish
 from adiabat.engine.samples import Samples
 from adiabat.engine.threads import BlasHold, in_slices
 from adiabat.errors import NotOptimalError
@@ -275,6 +276,9 @@ class Solver:
                 run.settle()
         if pending:
             raise self._not_optimal(pending[0])
+        polished = [run.machine for run in runs if polish(run.machine)]
+        if polished:
+            self.refresh(polished)
         for run in runs:
             self._pronounce(run.machine, run.tolerance)
             if run.exchange is not None:
