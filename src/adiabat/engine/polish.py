@@ -53,7 +53,7 @@ def polish(machine: Machine) -> bool:
 
 
 def _exactly(machine: Machine) -> tuple[FloatArray, float]:
-    """r of MARGIN, and what the sum of u lacks, from sums that round once."""
+    """Residuals of MARGIN, and what the sum of u lacks, from sums that round once."""
     margin, weighty = machine.margin, np.flatnonzero(machine.u)
     u = machine.u[weighty]
     # f - t once more as a sum: b and -t are terms like the others, only not to be rounded first
