@@ -14,7 +14,7 @@ Cimport by name, `from adiabat._core.blas cimport dot`: in that form alone does 
 an edit of this file.
 """
 
-from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, drot, drotg, dtrsm, dtrsv
+from scipy.linalg.cython_blas cimport dasum, daxpy, ddot, dgemm, drot, drotg, dtrsm, dtrsv
 from scipy.linalg.cython_lapack cimport dpotrf, dtpmqrt, dtpqrt
 
 include "_blas_int.pxi"
@@ -31,6 +31,12 @@ cdef inline double dot(Py_ssize_t n, const double* x, const double* y) noexcept 
     # x @ y
     cdef blas_int size = <blas_int> n, one = 1
     return ddot(&size, <double*> x, &one, <double*> y, &one)
+
+
+cdef inline double asum(Py_ssize_t n, const double* x) noexcept nogil:
+    # abs(x).sum()
+    cdef blas_int size = <blas_int> n, one = 1
+    return dasum(&size, <double*> x, &one)
 
 
 cdef inline void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:

@@ -116,7 +116,7 @@ class Trial:
             return None
         machine.u[rows] = 0.0
         machine.b = motion.b
-        if not self._is_optimal(motion.watched):
+        if not self._is_optimal(np.union1d(motion.watched, rows)):
             return None
         return Removal(float(machine.r[rows[0]] + machine.t[rows[0]]), motion.breakpoints)
 
@@ -130,7 +130,7 @@ class Trial:
             self._factor_is_base = True
 
     def _is_optimal(self, watched: IntArray) -> bool:
-        """Whether no row violates, by r of the watched rows afresh, and b is determined."""
+        """Whether no row violates, by r of these afresh, and b is determined."""
         machine, base = self._machine, self._base
         margin = machine.margin
         room = INSIDE * (machine.hi[margin] - machine.lo[margin])

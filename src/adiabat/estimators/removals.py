@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each sample left out of each machine in turn, in parallel, the model only read.
 
-A unit of work is a sample and a machine that holds it. Threads share the model; processes are sent
-it once each. An interrupt stops all workers at their next removal.
+A unit of work is a sample and a machine that holds it. Threads share the model and the tableau of
+the machine at hand; processes are sent the model once each. What the tableau cannot do is done by a
+trial. An interrupt stops all workers after a few removals.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
+from sklearn.utils import gen_batches
 
 from adiabat.engine.machine import Machine
+from adiabat.engine.tableau import Remover, Tableau
 from adiabat.engine.threads import blas_held
 from adiabat.engine.trial import INSIDE, Removal, Trial
 from adiabat.estimators.model import Model
@@ -24,6 +28,7 @@ from adiabat.estimators.model import Model
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
+Tick = Callable[[int], None]
 Unit = tuple[int, int]  # a machine, by its place in the model, and a sample, by its own
 
 
@@ -69,33 +74,37 @@ def remove_each(
     progress: Progress | None,
     ask: bool = False,
 ) -> list[Removal]:
-    """What becomes of f at the sample of each unit, in order."""
+    """What becomes of f at the sample of each unit, in order; units of a machine come together."""
     backend, active = get_active_backend(prefer="threads")
     wanted = active if n_jobs is None else n_jobs
     workers = max(1, min(backend.effective_n_jobs(wanted), len(units)))
     shared = bool(getattr(backend, "supports_sharedmem", False))
     counter = _Counter(len(units), progress)
-    stop = threading.Event()
-    found: list[Removal | None] = [None] * len(units)
-    try:
+    tick, stop = (counter.tick, threading.Event()) if shared else (None, None)
+    found: list[Removal] = []
+    with blas_held():
         if workers == 1:
-            return _remove_some(estimator, units, ask, counter.tick, stop)
-        with blas_held():
-            parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
-            tasks = (
-                delayed(_remove_share)(
-                    estimator, units, k, workers, ask,
-                    counter.tick if shared else None, stop if shared else None,
-                )
-                for k in range(workers)
-            )  # fmt: skip
-            for k, share in parallel(tasks):
-                found[k::workers] = share
-                if not shared:
-                    counter.tick(len(share))
-    finally:
-        stop.set()
-    return [removal for removal in found if removal is not None]
+            return _remove_some(estimator, units, {}, ask, counter.tick, None)
+        parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
+        with parallel:
+            try:
+                for part in _by_machine(units) if shared else [units]:
+                    tableaux = {part[0][0]: _tableau(estimator, part[0][0])} if shared else {}
+                    shares: list[list[Removal]] = [[]] * workers
+                    for k, share in parallel(
+                        delayed(_remove_share)(
+                            estimator, part, k, workers, tableaux, ask, tick, stop
+                        )
+                        for k in range(workers)
+                    ):
+                        shares[k] = share
+                        if not shared:
+                            counter.tick(len(share))
+                    found += [shares[i % workers][i // workers] for i in range(len(part))]
+            finally:
+                if stop is not None:
+                    stop.set()
+    return found
 
 
 class _Counter:
@@ -105,11 +114,22 @@ class _Counter:
         self._done, self._total, self._progress = 0, total, progress
         self._lock = threading.Lock()
 
-    def tick(self, by: int = 1) -> None:
+    def tick(self, by: int) -> None:
         if self._progress is not None:
             with self._lock:
-                self._done += by
-                self._progress(self._done, self._total)
+                for _ in range(by):
+                    self._done += 1
+                    self._progress(self._done, self._total)
+
+
+def _by_machine(units: list[Unit]) -> list[list[Unit]]:
+    return [list(group) for _, group in groupby(units, key=lambda unit: unit[0])]
+
+
+def _tableau(estimator: Any, column: int) -> Tableau | None:
+    model: Model = estimator._model
+    _, machine = model.machines[column]
+    return Tableau.of(machine, model.solver.tolerance(machine))
 
 
 def _remove_share(
@@ -117,42 +137,80 @@ def _remove_share(
     units: list[Unit],
     k: int,
     workers: int,
+    tableaux: dict[int, Tableau | None],
     ask: bool,
-    tick: Callable[[], None] | None,
+    tick: Tick | None,
     stop: threading.Event | None,
 ) -> tuple[int, list[Removal]]:
-    return k, _remove_some(estimator, units[k::workers], ask, tick, stop)
+    return k, _remove_some(estimator, units[k::workers], tableaux, ask, tick, stop)
 
 
 def _remove_some(
     estimator: Any,
     units: list[Unit],
+    tableaux: dict[int, Tableau | None],
     ask: bool,
-    tick: Callable[[], None] | None,
+    tick: Tick | None,
     stop: threading.Event | None,
 ) -> list[Removal]:
-    model: Model = estimator._model
-    machines = model.machines
-    trials: dict[int, Trial] = {}
-    rows_at: dict[int, tuple[IntArray, IntArray]] = {}
-    others = np.ones(len(model), dtype=bool)
-    found = []
+    found: list[Removal] = []
     with blas_held():
-        for column, place in units:
-            if stop is not None and stop.is_set():
-                break
-            key, machine = machines[column]
-            if column not in trials:
-                trials[column] = Trial(model.solver, key)
-                order = np.argsort(machine.at, kind="stable")
-                rows_at[column] = order, machine.at[order]
-            order, at = rows_at[column]
-            first, last = np.searchsorted(at, [model.position[place], model.position[place] + 1])
-            rows = order[first:last]
-            others[place] = False
-            total = model.formulation.total(key, model.target[others], model.weight[others])
-            others[place] = True
-            found.append(trials[column].without(rows, total, ask))
-            if tick is not None:
-                tick()
+        for part in _by_machine(units):
+            column = part[0][0]
+            tableau = tableaux[column] if column in tableaux else _tableau(estimator, column)
+            leaver = _Leaver(estimator._model, column, tableau)
+            for batch in gen_batches(len(part), leaver.at_once):
+                if stop is not None and stop.is_set():
+                    return found
+                removals = leaver.without([place for _, place in part[batch]], ask)
+                found += removals
+                if tick is not None:
+                    tick(len(removals))
     return found
+
+
+class _Leaver:
+    """Samples leave one machine of a model in turn, in one thread."""
+
+    def __init__(self, model: Model, column: int, tableau: Tableau | None) -> None:
+        self._model = model
+        self._key, machine = model.machines[column]
+        self._by_sample = np.argsort(machine.at, kind="stable")
+        self._at = machine.at[self._by_sample]
+        self._remover = None if tableau is None else Remover(tableau)
+        self._trial: Trial | None = None  # made for the first removal that needs it
+
+    @property
+    def at_once(self) -> int:
+        """How many should leave in one call."""
+        return 1 if self._remover is None else self._remover.at_once
+
+    def without(self, places: list[int], ask: bool) -> list[Removal]:
+        """What becomes of f at each sample; `ask`: as far as its sign is certain."""
+        rows = [self._rows(place) for place in places]
+        totals = [self._total(place) for place in places]
+        found: list[Removal | None] = [None] * len(places)
+        if self._remover is not None:
+            found = self._remover.without(rows, totals, ask)
+        return [
+            removal if removal is not None else self._by_trial(own, total, ask)
+            for removal, own, total in zip(found, rows, totals, strict=True)
+        ]
+
+    def _by_trial(self, rows: IntArray, total: float, ask: bool) -> Removal:
+        if self._trial is None:
+            self._trial = Trial(self._model.solver, self._key)
+        return self._trial.without(rows, total, ask)
+
+    def _rows(self, place: int) -> IntArray:
+        position = self._model.position[place]
+        first, last = np.searchsorted(self._at, [position, position + 1])
+        return self._by_sample[first:last]
+
+    def _total(self, place: int) -> float:
+        """The sum of weights that the machine has on the other samples."""
+        model = self._model
+        if model.formulation.shift_free:
+            return 0.0
+        others = np.arange(len(model)) != place
+        return model.formulation.total(self._key, model.target[others], model.weight[others])

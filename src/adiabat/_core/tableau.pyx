@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many removals from one optimum, each by a few pivots of the same tableau.
+
+Number b as 0 and the rows from 1. With M = [0 1'; 1 K] and S = {0} + MARGIN, the tableau
+
+    T = [ inv(M_SS)        -inv(M_SS) M_SN              ]
+        [ M_NS inv(M_SS)    M_NN - M_NS inv(M_SS) M_SN  ]
+
+answers every small motion: where rows of N move their weights by du_N, T_SN du_N is what b and the
+margin do (CP01's beta, (10)) and T_NN du_N what r does (CP01's gamma, (11)). A row that changes
+sets is one principal pivot p,
+
+    T'_ij = T_ij - T_ip T_pj / T_pp,   T'_ip = T_ip / T_pp,   T'_pj = -T_pj / T_pp,   1 / T_pp,
+
+of which a removal needs two columns only: that of the row that goes, and that of the next pivot.
+Both follow from those of T by the pivots made so far, so that a breakpoint costs a few passes over
+one column instead of a product with all columns of the margin, and T is never written.
+"""
+
+from libc.math cimport INFINITY, fabs
+from libc.string cimport memcpy
+
+import numpy as np
+
+from adiabat._core.blas cimport asum, axpy
+from adiabat._core.ratio cimport _HIGH, _LEAVING, _LOW, _MARGIN, _PINNED
+
+# Rates below this part of the largest, or of the sums they come from, are rounding.
+cdef double STILL = 1e-11
+cdef double BALANCED = 1e-14
+# Breakpoints in a row that may pass without advance.
+cdef Py_ssize_t PATIENCE = 4
+
+GIVEN_UP, ARRIVED, DECIDED, MISSING = 0, 1, 2, 3
+
+
+cdef class Removals:
+    """Removals from one optimum, one after the other; each thread has its own.
+
+    Index 0 is b, but in the arrays that are given. z is what the tableau answers for: b, u in the
+    margin, r elsewhere. A row meets its condition where z leaves (bottom, top): the box of a row
+    of the margin, r = 0 of others.
+    """
+
+    cdef const double[:, ::1] _column      # _column[_slot[j]] is column j of T, if it is there
+    cdef const long long[::1] _slot
+    cdef const double[::1] _u, _lo, _hi, _least
+    cdef const double[::1] _z_first, _bottom_first, _top_first
+    cdef const unsigned char[::1] _role_first
+    cdef double[::1] _z, _x, _bottom, _top, _work
+    cdef unsigned char[::1] _role
+    cdef double[:, ::1] _pivot_columns     # column p_k of the tableau before pivot k
+    cdef Py_ssize_t[::1] _pivots
+    cdef Py_ssize_t _n_pivots
+    cdef double _remaining                 # of the motion, 1 at its start
+    cdef readonly Py_ssize_t breakpoints
+    cdef readonly Py_ssize_t missing       # the row whose column is not there
+
+    def __init__(self, columns, slot, u, r, lo, hi, role, least, Py_ssize_t most):
+        """`least[i]`: a pivot of row i below it is none. `most`: pivots before giving up."""
+        n = len(u) + 1
+        margin = role == _MARGIN
+        self._column, self._slot = columns, slot
+        self._u, self._lo, self._hi, self._least = u, lo, hi, least
+        self._z_first = np.append(0.0, np.where(margin, u, r))
+        floor = np.where(role == _LOW, 0.0, -np.inf)
+        ceiling = np.where(role == _HIGH, 0.0, np.inf)
+        self._bottom_first = np.append(-np.inf, np.where(margin, lo, floor))
+        self._top_first = np.append(np.inf, np.where(margin, hi, ceiling))
+        self._role_first = np.append(_MARGIN, role).astype(np.uint8)
+        self._z, self._x, self._work = np.empty(n), np.empty(n), np.empty(n)
+        self._bottom, self._top = np.empty(n), np.empty(n)
+        self._role = np.empty(n, dtype=np.uint8)
+        self._pivot_columns = np.empty((most, n))
+        self._pivots = np.empty(most, dtype=np.intp)
+
+    def without(self, const long long[::1] rows, double dd, double[::1] u, bint ask, double t):
+        """Drive rows out of the optimum while sum u moves by dd.
+
+        Returns how it ended, the change of b, and the part of the motion that was left. The
+        weights at the end come in `u`. With `ask` it may end where r + t of the first row has
+        changed its sign.
+        """
+        cdef int end
+        with nogil:
+            end = self._without(rows, dd, ask, t)
+            self._weights(&u[0])
+        return end, self._z[0], self._remaining
+
+    cdef int _without(self, const long long[::1] rows, double dd, bint ask, double t
+                      ) noexcept nogil:
+        cdef Py_ssize_t i, k, row, idle = 0, n = self._z.shape[0]
+        cdef double step, before
+        memcpy(&self._z[0], &self._z_first[0], n * sizeof(double))
+        memcpy(&self._bottom[0], &self._bottom_first[0], n * sizeof(double))
+        memcpy(&self._top[0], &self._top_first[0], n * sizeof(double))
+        memcpy(&self._role[0], &self._role_first[0], n)
+        self._n_pivots, self._remaining, self.breakpoints, self.missing = 0, 1.0, 0, -1
+        for k in range(rows.shape[0]):
+            i = rows[k] + 1
+            if self._role[i] == _MARGIN:
+                if not self._pivot(i):
+                    return 3 if self.missing >= 0 else 0
+                self._z[i] = 0.0
+            self._become(i, _LEAVING if self._u[i - 1] != 0.0 else _PINNED)
+        for i in range(n):
+            self._x[i] = 0.0
+        if dd != 0.0:
+            self._add_column(0, dd)
+        for k in range(rows.shape[0]):
+            if self._role[rows[k] + 1] == _LEAVING and not self._add_column(
+                    rows[k] + 1, -self._u[rows[k]]):
+                return 3
+        while True:
+            row = self._next(&step)
+            before = self._z[rows[0] + 1] + t
+            axpy(n, step, &self._x[0], &self._z[0])
+            self._remaining -= step
+            if row < 0:
+                self._remaining = 0.0
+                return 1
+            if ask and before * (self._z[rows[0] + 1] + t) < 0.0:
+                return 2
+            self.breakpoints += 1
+            idle = idle + 1 if step <= 0.0 else 0
+            if idle > PATIENCE or not self._meet(row):
+                return 3 if self.missing >= 0 else 0
+
+    cdef void _weights(self, double* u) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(1, self._z.shape[0]):
+            if self._role[i] == _MARGIN:
+                u[i - 1] = self._z[i]
+            elif self._role[i] == _LEAVING:
+                u[i - 1] = self._remaining * self._u[i - 1]
+            elif self._role[i] == _PINNED:
+                u[i - 1] = 0.0
+            else:
+                u[i - 1] = self._lo[i - 1] if self._role[i] == _LOW else self._hi[i - 1]
+
+    # -- stretches -------------------------------------------------------------------------------
+
+    cdef Py_ssize_t _next(self, double* step) noexcept nogil:
+        """The row whose condition ends the stretch, -1 if none does before the arrival."""
+        cdef Py_ssize_t i, row
+        cdef double most = 0.0, weight = 0.0, rate
+        row = self._first(step, &rate, 0.0, 0.0)
+        if row < 0 or rate > STILL * asum(self._x.shape[0], &self._x[0]):
+            return row
+        for i in range(1, self._z.shape[0]):
+            if self._role[i] == _MARGIN:
+                weight += fabs(self._x[i])
+            else:
+                most = max(most, fabs(self._x[i]))
+        return self._first(step, &rate, BALANCED * weight, STILL * (most + weight))
+
+    cdef Py_ssize_t _first(self, double* step, double* best, double calm, double still
+                           ) noexcept nogil:
+        """Of the rows faster than rounding (`calm` for u, `still` for r) the first; its rate."""
+        cdef Py_ssize_t i, row = -1
+        cdef double eta = self._remaining, reach, rate, way, end
+        best[0], reach = 0.0, eta * (1.0 + 1e-12)
+        for i in range(1, self._z.shape[0]):
+            end = self._z[i] + reach * self._x[i]
+            if self._bottom[i] < end < self._top[i]:
+                continue
+            rate = self._x[i]
+            way = self._top[i] - self._z[i] if rate > 0.0 else self._z[i] - self._bottom[i]
+            rate = fabs(rate)
+            # of rows that meet theirs together the fastest goes first: pivots stay large
+            if way < eta * rate * (1.0 - 1e-12) or (row >= 0 and rate > best[0]):
+                if rate > (calm if self._role[i] == _MARGIN else still):
+                    eta, row, best[0] = min(eta, max(way, 0.0) / rate), i, rate
+                    reach = eta * (1.0 + 1e-12)
+        step[0] = eta
+        return row
+
+    cdef bint _meet(self, Py_ssize_t row) noexcept nogil:
+        """A row changes sets; False if it cannot."""
+        cdef unsigned char role = self._role[row]
+        cdef bint rises = self._x[row] > 0.0
+        if not self._pivot(row):
+            return False
+        self._reply(&self._x[0], &self._pivot_columns[self._n_pivots - 1, 0], row)
+        if role == _MARGIN:
+            self._z[row] = 0.0
+            self._become(row, _HIGH if rises else _LOW)
+        else:
+            self._z[row] = self._lo[row - 1] if role == _LOW else self._hi[row - 1]
+            self._become(row, _MARGIN)
+        return True
+
+    cdef void _become(self, Py_ssize_t row, unsigned char role) noexcept nogil:
+        self._role[row] = role
+        self._bottom[row], self._top[row] = -INFINITY, INFINITY
+        if role == _MARGIN:
+            self._bottom[row], self._top[row] = self._lo[row - 1], self._hi[row - 1]
+        elif role == _LOW:
+            self._bottom[row] = 0.0
+        elif role == _HIGH:
+            self._top[row] = 0.0
+
+    # -- pivots ----------------------------------------------------------------------------------
+
+    cdef bint _pivot(self, Py_ssize_t row) noexcept nogil:
+        """Pivot on a row; False if it depends on the margin, or its column is missing."""
+        if self._n_pivots == self._pivots.shape[0]:
+            return False
+        cdef double* column = &self._pivot_columns[self._n_pivots, 0]
+        if not self._current(row, column) or column[row] <= self._least[row - 1]:
+            return False
+        self._pivots[self._n_pivots] = row
+        self._n_pivots += 1
+        return True
+
+    cdef bint _current(self, Py_ssize_t j, double* out) noexcept nogil:
+        """Column j of the tableau after the pivots made so far; False if it is missing."""
+        cdef Py_ssize_t i, k, p, n = self._z.shape[0]
+        cdef double* column
+        if self._slot[j] < 0:
+            self.missing = j - 1
+            return False
+        memcpy(out, &self._column[self._slot[j], 0], n * sizeof(double))
+        for k in range(self._n_pivots):
+            p, column = self._pivots[k], &self._pivot_columns[k, 0]
+            if p == j:
+                for i in range(n):
+                    out[i] = column[i] / column[p]
+                out[p] = 1.0 / column[p]
+            else:
+                self._reply(out, column, p)
+        return True
+
+    cdef void _reply(self, double* x, const double* column, Py_ssize_t p) noexcept nogil:
+        """What a combination of columns becomes by a pivot on p, none of them p's."""
+        cdef double ratio = x[p] / column[p]
+        axpy(self._z.shape[0], -ratio, column, x)
+        x[p] = -ratio
+
+    cdef bint _add_column(self, Py_ssize_t j, double factor) noexcept nogil:
+        if not self._current(j, &self._work[0]):
+            return False
+        axpy(self._z.shape[0], factor, &self._work[0], &self._x[0])
+        return True

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Leaving out every sample of a machine in turn, by pivots of one tableau.
+
+`_core.tableau` says what the tableau is. Its columns are made once and by products of whole
+matrices: those of rows with weight at the start, others when a removal asks for them. With
+K + c 11' in place of K, which alters nothing but b (docs/numerics.md), and L L' = K_SS,
+
+    V = inv(L) K_SN,   T_NN = K_NN - V'V,   T_SN = -inv(L') V,   T_SS = inv(K_SS),
+
+and then b, a pivot like any other.
+
+Pivots may lose digits, and a removal may meet what they cannot do: rows that depend on the margin,
+no margin at all. So nothing is believed: for many removals at once r of all rows is computed
+afresh from the kernel, and what is not optimal is left to `trial`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as sl
+
+from adiabat._core.ratio import MARGIN, RESTING
+from adiabat._core.tableau import ARRIVED, DECIDED, MISSING, Removals
+from adiabat.certificate import violations
+from adiabat.engine.machine import DEPENDENT, EPSILON, ROUNDINGS, Machine
+from adiabat.engine.path import Path
+from adiabat.engine.threads import in_slices
+from adiabat.engine.trial import INSIDE, Removal
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+# Numbers in a tableau at most (512 MB, and as much for the kernel).
+MOST_ENTRIES = 1 << 26
+# Numbers checked together.
+TOGETHER = 1 << 18
+# For so many rows of the margin, one more of those nearest to r = 0 gets its column at the start.
+NEAREST = 4
+# Pivots before a removal is given up.
+MOST_PIVOTS = 64
+# A violation to be content with, if the tolerance allows it; `trial` and the solver reach less.
+CONTENT = 1e-10
+
+
+class Tableau:
+    """The optimum of one machine, prepared for removals, which share it.
+
+    Rows have places of their own here: those of the margin come last.
+    """
+
+    def __init__(self, machine: Machine, role: npt.NDArray[np.uint8], tolerance: float) -> None:
+        self.machine = machine
+        self.rows = np.argsort(role == MARGIN, kind="stable")
+        self.place = np.empty(machine.n, dtype=np.int64)
+        self.place[self.rows] = np.arange(machine.n)
+        self.u, self.r, self.role = machine.u[self.rows], machine.r[self.rows], role[self.rows]
+        self.lo, self.hi = machine.lo[self.rows], machine.hi[self.rows]
+        self._enough = max(machine.accuracy(tolerance), min(CONTENT, 0.1 * tolerance))
+        self._room = INSIDE * (self.hi - self.lo)
+        self._at = machine.at[self.rows]
+        self._shift = float(machine.factor.shift)
+        self._samples = machine.samples.fork()
+        self._lock = threading.Lock()
+        n, self._s = machine.n, len(machine.margin)
+        capacity = min(n, MOST_ENTRIES // n)
+        self._kernel = np.empty((capacity, n))
+        self.columns = np.empty((capacity + 1, n + 1))  # of the tableau, one a row; b is the last
+        self.slot = np.full(n + 1, -1)
+        self._used = 0
+        self._start()
+
+    @staticmethod
+    def of(machine: Machine, tolerance: float) -> Tableau | None:
+        """The tableau of a machine, or None where there is none."""
+        n_carrying = np.count_nonzero((machine.u != 0.0) | machine.in_margin)
+        if len(machine.margin) == 0 or n_carrying * machine.n > MOST_ENTRIES:
+            return None
+        role = Path(machine, tolerance, keep_trace=False).roles()
+        return None if np.any(role == RESTING) else Tableau(machine, role, tolerance)
+
+    @property
+    def least(self) -> FloatArray:
+        """Pivots of rows below these are none."""
+        own = self._samples.diagonal[self._at] + self._shift
+        return np.asarray(DEPENDENT * np.minimum(own, 1.0 / own))
+
+    # -- columns ---------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Columns of b, of the margin, of all other rows with weight, and of some near by."""
+        s, n = self._s, self.machine.n - self._s
+        kernel = self._kernel_of(np.arange(n, n + s))
+        lower = sl.cholesky(kernel[:, n:], lower=True)
+        self._V, B = np.empty((s, n)), np.empty((s, n))
+
+        def solve(part: slice) -> None:
+            self._V[:, part] = sl.solve_triangular(lower, kernel[:, part][:, :n], lower=True)
+            B[:, part] = sl.solve_triangular(lower, self._V[:, part], lower=True, trans=1)
+
+        in_slices(solve, n, s * n)
+        inverse = sl.cho_solve((lower, True), np.eye(s))
+        # b before its own pivot, of size -1' inv(K_SS) 1: its column is (q, -a), its row (q, a)
+        a, self._q = inverse.sum(axis=0), 1.0 - B.sum(axis=0)
+        self._size = float(a.sum())
+        T = self.columns
+        T[-1, 0] = -1.0 / self._size
+        T[-1, 1 : n + 1], T[-1, n + 1 :] = -self._q / self._size, a / self._size
+        T[:s, 0] = a / self._size
+        self._B = np.add(B, np.multiply.outer(a, self._q / self._size), out=T[:s, 1 : n + 1])
+        T[:s, n + 1 :] = inverse - np.multiply.outer(a, a / self._size)
+        self.slot[0] = len(T) - 1
+        self._file(np.arange(n, n + s))
+        nearness = np.where(self.u[:n] != 0.0, 0.0, np.abs(self.r[:n]))
+        first = np.argsort(nearness)[: np.count_nonzero(nearness == 0.0) + s // NEAREST]
+        self.fill(np.sort(first[: len(self._kernel) - s]))
+
+    def fill(self, places: IntArray) -> bool:
+        """Make the columns of rows outside the margin; False if there is no room."""
+        with self._lock:
+            places = places[self.slot[places + 1] < 0]
+            if self._used + len(places) > len(self._kernel):
+                return False
+            if len(places):
+                self._fill(places)
+            return True
+
+    def _fill(self, places: IntArray) -> None:
+        n = self.machine.n - self._s
+        kernel = self._kernel_of(places)
+        T = self.columns[self._used : self._used + len(places)]
+        T[:, 0] = self._q[places] / self._size
+        T[:, n + 1 :] = -self._B[:, places].T
+        left = np.vstack([self._V[:, places], self._q[places]]).T
+        lift = -self._q / self._size
+
+        def make(part: slice) -> None:
+            right = np.vstack([self._V[:, part], lift[part]])
+            np.subtract(kernel[:, :n][:, part], left @ right, out=T[:, 1 : n + 1][:, part])
+
+        in_slices(make, n, len(places) * n)
+        self._file(places)
+
+    def _kernel_of(self, places: IntArray) -> FloatArray:
+        """Kernel values of rows against all, where they stay."""
+        kernel = self._kernel[self._used : self._used + len(places)]
+        at = self._at[places]
+        if self._samples.gram.slot_of[at].min(initial=0) >= 0:
+            kernel[:] = self._samples.between(self._at, at).T
+        else:
+            kernel[:] = self._samples.block(at, self._at)
+        kernel += self._shift
+        return kernel
+
+    def _file(self, places: IntArray) -> None:
+        """From now on others may read them."""
+        self.slot[places + 1] = np.arange(self._used, self._used + len(places))
+        self._used += len(places)
+
+    # -- the check -------------------------------------------------------------------------------
+
+    def optimal(
+        self, U: FloatArray, db: FloatArray, removed: IntArray, gone: FloatArray
+    ) -> tuple[BoolArray, FloatArray]:
+        """Which rows of U are optimal without some rows, and r of all rows there.
+
+        `removed` has pairs (row of U, place) that may hold any weight, `gone` what sum u has lost.
+        """
+        n = self.machine.n - self._s
+        change = U - self.u
+        moved = np.flatnonzero(change[:, :n].any(axis=0))
+        r = change[:, n:] @ self._kernel[: self._s]
+        r += change[:, moved] @ self._kernel[self.slot[moved + 1]]
+        r += self.r
+        r += db[:, None]
+        violation = violations(r, U, self.lo, self.hi)
+        violation[removed[:, 0], removed[:, 1]] = 0.0
+        outside = np.maximum(self.lo - U, U - self.hi) > self._room
+        outside[removed[:, 0], removed[:, 1]] = False
+        inside = (U > self.lo + self._room) & (U < self.hi - self._room)
+        inside[removed[:, 0], removed[:, 1]] = False
+        off = np.abs(change.sum(axis=1) + gone)
+        good = (
+            (violation.max(axis=1) <= self._enough)
+            & ~outside.any(axis=1)
+            & inside.any(axis=1)
+            & (off <= ROUNDINGS * EPSILON * np.abs(U).sum(axis=1))
+        )
+        return good, r
+
+
+class Remover:
+    """Removals from a tableau, of many samples at once; each thread has its own."""
+
+    def __init__(self, tableau: Tableau) -> None:
+        self._tableau = tableau
+        self._drive = Removals(
+            tableau.columns, tableau.slot, tableau.u, tableau.r, tableau.lo, tableau.hi,
+            tableau.role, tableau.least, MOST_PIVOTS,
+        )  # fmt: skip
+        self.at_once = max(8, min(64, TOGETHER // tableau.machine.n))
+
+    def without(
+        self, samples: Sequence[IntArray], totals: Sequence[float], ask: bool
+    ) -> list[Removal | None]:
+        """Remove the rows of each sample; None where that has to be done in another way.
+
+        `totals` are the sums of weights without each. With `ask`, only as far as signs are certain.
+        """
+        tableau, machine = self._tableau, self._tableau.machine
+        places = [tableau.place[rows] for rows in samples]
+        U, db, gone = np.tile(tableau.u, (len(samples), 1)), *np.zeros((2, len(samples)))
+        end, breakpoints, missing = np.zeros((3, len(samples)), dtype=np.int64)
+        left = list(range(len(samples)))
+        while left:
+            for k in left:
+                loss = machine.d - totals[k]
+                end[k], db[k], part = self._drive.without(
+                    places[k], -loss, U[k], ask, machine.t[samples[k][0]]
+                )
+                breakpoints[k] = self._drive.breakpoints
+                missing[k] = self._drive.missing
+                gone[k] = loss * (1.0 - part)
+            left = [k for k in left if end[k] == MISSING]
+            if not tableau.fill(np.unique(missing[left])):
+                break
+        removed = [(k, place) for k, own in enumerate(places) for place in own]
+        good, r = tableau.optimal(U, db, np.array(removed, dtype=np.int64), gone)
+        good &= (end == ARRIVED) | (end == DECIDED)
+        found: list[Removal | None] = [None] * len(samples)
+        for k in np.flatnonzero(good):
+            f = r[k, places[k][0]] + machine.t[samples[k][0]]
+            found[k] = Removal(float(f), int(breakpoints[k]), bool(end[k] == DECIDED))
+        return found
