@@ -232,7 +232,7 @@ class Remover:
         good, r = tableau.optimal(U, db, np.array(removed, dtype=np.int64), gone)
         good &= (end == ARRIVED) | (end == DECIDED)
         found: list[Removal | None] = [None] * len(samples)
-        for k in np.flatnonzero(good):
+        for k in np.flatnonzero(good).tolist():
             f = r[k, places[k][0]] + machine.t[samples[k][0]]
             found[k] = Removal(float(f), int(breakpoints[k]), bool(end[k] == DECIDED))
         return found
