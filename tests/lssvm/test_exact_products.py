@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, gram_terms, small_numbers
+from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, gram_terms
 
 
 def truth(Z: np.ndarray, s: np.ndarray, i: int, j: int) -> Fraction:
@@ -47,19 +47,23 @@ def test_whole_numbers_take_one_exact_product():
 def test_small_whole_numbers_are_exact_in_single_precision():
     Z = np.full((BLOCK_ROWS, 3), 255.0) * [1.0, -1.0, 1.0]
     Z[-1, 2] = 254.0  # a last bit that only an exact sum keeps
-    gram = SmallGram(3)
-    for rows in (Z, Z // 16, Z[:1]):
-        gram.add(small_numbers(rows).astype(np.float32))
+    gram = SmallGram(4)
+    for rows in (Z, Z // 16, Z[:1], np.asfortranarray(Z)[:5], Z[:, ::-1][::-3]):
+        assert gram.add(rows[:, :2], np.ascontiguousarray(rows[:, 2:])) in (0, len(rows))
     exact = np.vstack([Z, Z // 16, Z[:1]]).astype(np.int64)
+    exact = np.insert(exact, 2, 1, axis=1)
     assert np.array_equal(np.triu(gram.total), np.triu(exact.T @ exact))
 
 
-@pytest.mark.parametrize("value", [0.5, 256.0, -256.0, 65536.0, 1e300, -1e-300])
+@pytest.mark.parametrize("value", [0.5, 256.0, -256.0, 65536.0, 1e300, -1e-300, np.inf, np.nan])
 def test_other_numbers_are_not_small(value):
-    Z = np.zeros((3, 2))
+    Z = np.full((3, 2), 7.0)
     Z[1, 1] = value
-    assert small_numbers(Z) is None
-    assert small_numbers(np.empty((0, 2))) is None
+    for phi, t in ((Z, Z[:, :0]), (Z[:, :1], Z[:, 1:])):
+        gram = SmallGram(3)
+        assert gram.add(phi, np.ascontiguousarray(t)) == 1  # the row before it
+        assert gram.total[0, 0] == 49.0
+        assert gram.add(phi[:0], t[:0].copy()) == 0
 
 
 def test_a_rest_in_a_few_columns():

@@ -14,7 +14,9 @@ Cimport by name, `from adiabat._core.blas cimport dot`: in that form alone does 
 an edit of this file.
 """
 
-from scipy.linalg.cython_blas cimport dasum, daxpy, ddot, dgemm, drot, drotg, dtrsm, dtrsv
+from scipy.linalg.cython_blas cimport (
+    dasum, daxpy, ddot, dgemm, drot, drotg, dtrsm, dtrsv, ssyrk,
+)
 from scipy.linalg.cython_lapack cimport dpotrf, dtpmqrt, dtpqrt
 
 include "_blas_int.pxi"
@@ -129,3 +131,13 @@ cdef inline void gemm(bint trans_a, bint trans_b, Py_ssize_t m, Py_ssize_t n, Py
     cdef char op_b = b'T' if trans_b else b'N'
     dgemm(&op_a, &op_b, &rows, &columns, &inner, &alpha, <double*> A, &ld_a, <double*> B, &ld_b,
           &beta, C, &ld_c)
+
+
+cdef inline void ssyrk_lower(Py_ssize_t n, Py_ssize_t k, const float* A, Py_ssize_t lda,
+                             float* C, Py_ssize_t ldc) noexcept nogil:
+    # tril(C) = A @ A.T                         A (n, k), in single precision
+    cdef blas_int size = <blas_int> n, inner = <blas_int> k
+    cdef blas_int ld_a = leading(lda), ld_c = leading(ldc)
+    cdef char uplo = b'L', trans = b'N'
+    cdef float one = 1.0, zero = 0.0
+    ssyrk(&uplo, &trans, &size, &inner, &one, <float*> A, &ld_a, &zero, C, &ld_c)

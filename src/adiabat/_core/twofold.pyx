@@ -4,8 +4,7 @@
 A number is an unevaluated sum hi + lo with |lo| <= half an ulp of hi (Dekker 1971), so 106 bits.
 Of symmetric matrices (all but that of `weighted_sums`) only entries on and above the diagonal are
 read or written. Products are split by Veltkamp's constant and not by a fused multiply-add, which
-not every machine has; no product of two halves rounds, so that a compiler that fuses them all the
-same changes nothing.
+not every machine has; the compiler is told not to fuse either, since a fused split is no split.
 
     two_sum    s + e = a + b exactly        (Knuth)
     two_prod   p + e = a * b exactly        (Dekker)
@@ -13,9 +12,11 @@ same changes nothing.
 
 import numpy as np
 
+from adiabat._core.wide cimport wide_void
+
 cdef double SPLITTER = 134217729.0  # 2^27 + 1
 cdef enum:
-    LANES = 8  # partial sums of a dot product, so that they fill a vector register
+    LANES = 32  # partial sums of a dot product: a few vector registers, none waits for another
 
 
 cdef inline double upper_half(double a) noexcept nogil:
@@ -41,7 +42,7 @@ cdef inline double product_error(
     return ((a_upper * b_upper - p) + a_upper * b_lower + a_lower * b_upper) + a_lower * b_lower
 
 
-cdef void add_row(
+cdef wide_void add_row(
     double* hi, double* lo, const double* z, const double* upper, const double* lower,
     double a, double a_rest, Py_ssize_t start, Py_ssize_t stop,
 ) noexcept nogil:
@@ -77,13 +78,26 @@ def add_outer(
             add_row(&hi[i, 0], &lo[i, 0], &z[0], &half[0, 0], &half[1, 0], a, rest, i, m)
 
 
+cdef wide_void add_terms(
+    double* hi, double* lo, const double* term, const double* rest, double sign,
+    Py_ssize_t start, Py_ssize_t stop,
+) noexcept nogil:
+    """(hi, lo)[j] += sign * (term, rest)[j], j in [start, stop); no rest is NULL"""
+    cdef Py_ssize_t j
+    if rest == NULL:
+        for j in range(start, stop):
+            accumulate(&hi[j], &lo[j], sign * term[j], 0.0)
+    else:
+        for j in range(start, stop):
+            accumulate(&hi[j], &lo[j], sign * term[j], sign * rest[j])
+
+
 def add_matrix(double[:, ::1] hi, double[:, ::1] lo, const double[:, ::1] term, double sign):
     """(hi, lo) += sign * term, sign being 1 or -1"""
-    cdef Py_ssize_t m = hi.shape[0], i, j
+    cdef Py_ssize_t m = hi.shape[0], i
     with nogil:
         for i in range(m):
-            for j in range(i, m):
-                accumulate(&hi[i, j], &lo[i, j], sign * term[i, j], 0.0)
+            add_terms(&hi[i, 0], &lo[i, 0], &term[i, 0], NULL, sign, i, m)
 
 
 def add_twofold(
@@ -91,52 +105,55 @@ def add_twofold(
     const double[:, ::1] term_hi, const double[:, ::1] term_lo, double sign,
 ):
     """(hi, lo) += sign * (term_hi, term_lo), sign being 1 or -1"""
-    cdef Py_ssize_t m = hi.shape[0], i, j
+    cdef Py_ssize_t m = hi.shape[0], i
     with nogil:
         for i in range(m):
-            for j in range(i, m):
-                accumulate(&hi[i, j], &lo[i, j], sign * term_hi[i, j], sign * term_lo[i, j])
+            add_terms(&hi[i, 0], &lo[i, 0], &term_hi[i, 0], &term_lo[i, 0], sign, i, m)
 
 
-cdef void multiply_row(
+cdef inline void gather(double* sum, double* rest, double p, double e) noexcept nogil:
+    """sum + rest += p + e, where the rest need not be small"""
+    cdef double s = sum[0] + p
+    cdef double b = s - sum[0]
+    rest[0] = rest[0] + (((sum[0] - (s - b)) + (p - b)) + e)
+    sum[0] = s
+
+
+cdef inline void multiply(
+    double a, double a_rest, double x, double x_upper, double x_lower, double* sum, double* rest,
+) noexcept nogil:
+    """sum + rest += (a + a_rest) * x"""
+    cdef double a_upper = upper_half(a), p = a * x
+    gather(sum, rest, p, product_error(p, a_upper, a - a_upper, x_upper, x_lower) + a_rest * x)
+
+
+cdef wide_void multiply_row(
     const double* hi, const double* lo, const double* x, const double* x_upper,
     const double* x_lower, Py_ssize_t i, Py_ssize_t m, double* y, double* y_rest,
 ) noexcept nogil:
     """Row i of y += M x, and the part of the rows below that its mirror image has."""
     cdef double sums[LANES]
     cdef double rests[LANES]
-    cdef double a_upper, a_lower, p, e
+    # copies, since a compiler cannot know that y is not x
+    cdef double own = x[i], own_upper = x_upper[i], own_lower = x_lower[i]
     cdef Py_ssize_t j, k, whole
-    accumulate(&y[i], &y_rest[i], hi[i] * x[i], product_error(
-        hi[i] * x[i], upper_half(hi[i]), hi[i] - upper_half(hi[i]), x_upper[i], x_lower[i],
-    ) + lo[i] * x[i])
     for k in range(LANES):
         sums[k] = rests[k] = 0.0
-    # y[j] += M[i, j] x[i] below the diagonal
     for j in range(i + 1, m):
-        a_upper = upper_half(hi[j])
-        a_lower = hi[j] - a_upper
-        p = hi[j] * x[i]
-        e = product_error(p, a_upper, a_lower, x_upper[i], x_lower[i]) + lo[j] * x[i]
-        accumulate(&y[j], &y_rest[j], p, e)
-    # y[i] += M[i, i+1:] . x[i+1:], in lanes
-    whole = i + 1 + (m - i - 1) // LANES * LANES
-    j = i + 1
+        multiply(hi[j], lo[j], own, own_upper, own_lower, &y[j], &y_rest[j])
+    # the diagonal belongs to the row itself
+    whole = i + (m - i) // LANES * LANES
+    j = i
     while j < whole:
         for k in range(LANES):
-            a_upper = upper_half(hi[j + k])
-            a_lower = hi[j + k] - a_upper
-            p = hi[j + k] * x[j + k]
-            e = product_error(p, a_upper, a_lower, x_upper[j + k], x_lower[j + k])
-            accumulate(&sums[k], &rests[k], p, e + lo[j + k] * x[j + k])
+            multiply(hi[j + k], lo[j + k], x[j + k], x_upper[j + k], x_lower[j + k],
+                     &sums[k], &rests[k])
         j += LANES
-    for j in range(whole, m):
-        a_upper = upper_half(hi[j])
-        p = hi[j] * x[j]
-        e = product_error(p, a_upper, hi[j] - a_upper, x_upper[j], x_lower[j]) + lo[j] * x[j]
-        accumulate(&sums[0], &rests[0], p, e)
+    for k in range(m - whole):
+        multiply(hi[whole + k], lo[whole + k], x[whole + k], x_upper[whole + k],
+                 x_lower[whole + k], &sums[k], &rests[k])
     for k in range(LANES):
-        accumulate(&y[i], &y_rest[i], sums[k], rests[k])
+        gather(&y[i], &y_rest[i], sums[k], rests[k])
 
 
 def residual(
@@ -199,6 +216,23 @@ def weighted_sums(const double[:, ::1] A, const double[::1] x, const double[::1]
     return answer
 
 
+cdef wide_void centred_row(
+    double* out, const double* hi, const double* lo, const double* h, const double* h_upper,
+    const double* h_lower, const double* h_rest, double q, double q_rest,
+    Py_ssize_t start, Py_ssize_t stop,
+) noexcept nogil:
+    """out[j] = (hi, lo)[j] + (q, q_rest) * (h, h_rest)[j], j in [start, stop)"""
+    cdef double q_upper = upper_half(q), q_lower = q - upper_half(q), s, rest, p, e
+    cdef Py_ssize_t j
+    for j in range(start, stop):
+        s = hi[j]
+        rest = lo[j]
+        p = q * h[j]
+        e = product_error(p, q_upper, q_lower, h_upper[j], h_lower[j])
+        accumulate(&s, &rest, p, e + q_rest * h[j] + q * h_rest[j])
+        out[j] = s + rest
+
+
 def centred(double[:, ::1] hi, double[:, ::1] lo, Py_ssize_t m):
     """G - h h'/c, rounded once: G the leading m x m block, h and c in column m.
 
@@ -207,7 +241,6 @@ def centred(double[:, ::1] hi, double[:, ::1] lo, Py_ssize_t m):
     """
     cdef Py_ssize_t i, j
     cdef double c = hi[m, m], q, q_rest, p, e, c_upper = upper_half(hi[m, m])
-    cdef double s, s_rest
     answer, column = np.zeros((m, m)), np.empty((4, m))
     cdef double[:, ::1] out = answer, h = column
     with nogil:
@@ -222,11 +255,8 @@ def centred(double[:, ::1] hi, double[:, ::1] lo, Py_ssize_t m):
             p = q * c
             e = product_error(p, upper_half(q), q - upper_half(q), c_upper, c - c_upper)
             q_rest = ((-h[0, i] - p) - e - h[3, i] - q * lo[m, m]) / c
-            for j in range(i, m):
-                s = hi[i, j]
-                s_rest = lo[i, j]
-                p = q * h[0, j]
-                e = product_error(p, upper_half(q), q - upper_half(q), h[1, j], h[2, j])
-                accumulate(&s, &s_rest, p, e + q_rest * h[0, j] + q * h[3, j])
-                out[i, j] = s + s_rest
+            centred_row(
+                &out[i, 0], &hi[i, 0], &lo[i, 0], &h[0, 0], &h[1, 0], &h[2, 0], &h[3, 0],
+                q, q_rest, i, m,
+            )
     return answer

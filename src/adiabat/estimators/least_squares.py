@@ -437,5 +437,5 @@ class LeastSquaresMachine(BaseEstimator):
         check_is_fitted(self)
         X = self._check_rows(X)
         batch = Batch(X, np.empty((X.shape[0], 0)), None, 1.0, self._features)
-        blocks = batch.blocks(0, batch.n_blocks)
+        blocks = batch.blocks(0, len(batch))
         return np.concatenate([self._model.decide(phi) for phi, _, _ in blocks])

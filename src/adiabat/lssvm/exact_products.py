@@ -7,8 +7,7 @@ H'H without rounding in whatever order it pleases. What the rest contributes is 
 so that its rounding is, too; cut once more, 2^-42 times. Where the rest vanishes (pixels, counts,
 one-hot columns) it costs nothing. (The idea is that of Ozaki, Ogita, Oishi and Rump 2012.)
 
-Whole numbers up to 255 are taken in single precision, which is twice as fast: 2^8 of their products
-add up below 2^24, without rounding again.
+Whole numbers up to 255 are taken in single precision, which is twice as fast; see `_core.whole`.
 """
 
 from __future__ import annotations
@@ -18,16 +17,15 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.blas import dsyrk, ssyrk
+
+from adiabat._core.whole import add_whole
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Rows of a block: 2^10 products of 2 * 21 bits fit in the 53 bits of a float64.
 BLOCK_ROWS: Final = 1024
 _BITS: Final = 21
-_BYTE: Final = 255
-_BYTE_ROWS: Final = 256  # 256 * 255^2 < 2^24
-_SINGLE_LIMIT: Final = 2.0**24  # whole numbers below it are exact in single precision
+_SMALL_ROWS: Final = 512
 _SPLITTER: Final = 134217729.0  # 2^27 + 1, Veltkamp's constant for float64
 
 
@@ -69,51 +67,26 @@ def gram_terms(Z: FloatArray, s: FloatArray | None, cuts: int = 1) -> Iterator[F
     yield inexact
 
 
-def small_numbers(values: FloatArray) -> npt.NDArray[np.int16] | None:
-    """The same values as small integers, if they are whole and at most 255 in size."""
-    if values.size == 0 or values[0].max() > _BYTE or values[0].min() < -_BYTE:
-        return None  # the first row tells most others at once
-    with np.errstate(invalid="ignore"):
-        whole = values.astype(np.int16)
-    if not (np.abs(whole).max() <= _BYTE and np.array_equal(whole, values)):
-        return None
-    return whole
-
-
 class SmallGram:
-    """Z'Z of whole numbers up to 255, exactly, added up over blocks of rows.
+    """Z'Z of rows Z = (phi, 1, t) of whole numbers up to 255, exactly, added up over blocks.
 
     `total` is float64, which holds the sums of 10^11 such products; only its upper triangle holds.
     """
 
     def __init__(self, width: int) -> None:
         self.total = np.zeros((width, width))
-        self._part = np.zeros((width, width), np.float32, order="F")
-        self._rows = 2 * _BYTE_ROWS
+        self._rows = np.empty((_SMALL_ROWS, width), np.float32)
+        self._part = np.empty((width, width), np.float32)
+        self._squares = np.zeros(width, np.int32)
 
-    def add(self, Z: npt.NDArray[np.float32]) -> None:
-        """Take a block in, in single precision, so that no sum in it reaches 2^24.
-
-        The diagonal tells: no sum of products exceeds its largest entry (Cauchy and Schwarz), and
-        sums of squares that reach 2^24 cannot round to below it. 256 rows never do.
-        """
-        start = 0
-        while start < len(Z):
-            # the transpose is in Fortran order, and so is the answer: no copy either way
-            rows = Z[start : start + self._rows].T
-            part = ssyrk(1.0, rows, beta=0.0, c=self._part, overwrite_c=1, lower=1)
-            if self._rows > _BYTE_ROWS and np.diagonal(part).max() >= _SINGLE_LIMIT:
-                self._rows = _BYTE_ROWS
-                continue
-            self.total += part.T
-            start += self._rows
+    def add(self, phi: FloatArray, t: FloatArray) -> int:
+        """Take rows in until one is not whole, or not small; returns how many were."""
+        return add_whole(phi, t, self._rows, self._part, self._squares, self.total)
 
 
 def _square(Z: FloatArray) -> FloatArray:
-    """Z'Z; only its upper triangle holds."""
-    if Z.size == 0:
-        return np.zeros((Z.shape[1], Z.shape[1]))
-    return np.asarray(dsyrk(1.0, Z.T, lower=1).T)
+    """Z'Z, which NumPy leaves to BLAS's symmetric product, other threads running meanwhile."""
+    return np.asarray(Z.T @ Z)
 
 
 def _pieces(Z: FloatArray, cuts: int) -> tuple[list[FloatArray], FloatArray | None]:

@@ -57,16 +57,11 @@ class Batch:
     def blocks(
         self, first: int, last: int
     ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None]]:
-        """Features, targets and weights, `BLOCK_ROWS` rows at a time."""
-        for block in range(first, last):
-            part = slice(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS)
+        """Features, targets and weights of rows from first to last, `BLOCK_ROWS` at a time."""
+        for start in range(first, last, BLOCK_ROWS):
+            part = slice(start, min(last, start + BLOCK_ROWS))
             s = None if self.weights is None else self.weights[part]
             yield self.features(self.X[part]), self.targets[part], s
-
-    @property
-    def n_blocks(self) -> int:
-        """How many blocks there are."""
-        return -(-len(self) // BLOCK_ROWS)
 
     def signed_weights(self) -> FloatArray:
         """Weights, negative if the rows go."""
@@ -287,7 +282,7 @@ def gather(moments: Moments, batches: list[Batch], rho: float) -> None:
             if part.start:
                 shares[part.start] = own
 
-        in_slices(add, batch.n_blocks, len(batch) * moments.width)
+        in_slices(add, len(batch), len(batch) * moments.width)
         for start in sorted(shares):  # in the order of the rows, whichever thread was first
             moments.join(shares[start], 1.0)
 

@@ -12,13 +12,13 @@ of which only the upper triangles are used.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.twofold import add_matrix, add_outer, add_twofold
-from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, gram_terms, small_numbers
+from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, gram_terms
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -85,13 +85,12 @@ class Moments:
         """Take blocks of at most `BLOCK_ROWS` rows (features, targets, weights) in or off."""
         small: SmallGram | None = None
         for phi, t, s in blocks:
-            whole = small_numbers(phi) if s is None and len(phi) > _ONE_BY_ONE else None
-            targets = None if whole is None else small_numbers(t)
-            if whole is None or targets is None:
-                self._add_block(phi, t, s, sign, rho)
-            else:
+            taken = 0
+            if s is None and len(phi) > _ONE_BY_ONE:
                 small = small or SmallGram(len(self.hi))
-                small.add(self._rows(whole, targets, np.float32))
+                taken = small.add(phi, t)
+            if taken < len(phi):
+                self._add_block(phi[taken:], t[taken:], s, sign, rho)
             self.n += int(sign) * len(phi)
             self.n_heavy += int(sign) * (len(phi) if s is None else int(np.count_nonzero(s)))
         if small is not None:
@@ -100,7 +99,7 @@ class Moments:
     def _add_block(
         self, phi: FloatArray, t: FloatArray, s: FloatArray | None, sign: float, rho: float
     ) -> None:
-        Z = self._rows(phi, t, np.float64)
+        Z = self._rows(phi, t)
         if len(Z) <= _ONE_BY_ONE:
             for row, z in enumerate(Z):
                 add_outer(self.hi, self.lo, z, sign * (1.0 if s is None else float(s[row])))
@@ -110,9 +109,9 @@ class Moments:
         for term in gram_terms(Z, s, cuts):
             add_matrix(self.hi, self.lo, term, sign)
 
-    def _rows(self, phi: Any, t: Any, dtype: Any) -> Any:
+    def _rows(self, phi: FloatArray, t: FloatArray) -> FloatArray:
         """The rows z = (phi, 1, t)."""
-        Z = np.empty((len(phi), len(self.hi)), dtype)
+        Z = np.empty((len(phi), len(self.hi)))
         Z[:, : self.width] = phi
         Z[:, self.width] = 1.0
         Z[:, self.width + 1 :] = t
