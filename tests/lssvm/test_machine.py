@@ -170,4 +170,5 @@ def test_the_judge_agrees_with_the_machine_on_the_residual():
     judged = normal_residual(
         model.moments.hi, model.moments.lo, model.ridge(), off[:, 0], right, rest
     )
-    assert np.allclose(judged, model.lacking(off)[:, 0], rtol=1e-12, atol=0)
+    lacking = model.lacking(off, (right[:, None], rest[:, None]))
+    assert np.allclose(judged, lacking[:, 0], rtol=1e-12, atol=0)

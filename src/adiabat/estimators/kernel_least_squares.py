@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
@@ -26,6 +26,7 @@ from adiabat.estimators.kernel_least_squares_model import KernelModel, Problem
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.validation import (
     as_csr,
+    check_rows,
     check_weights,
     n_rows,
     require_force,
@@ -307,11 +308,7 @@ class KernelLeastSquares(BaseEstimator):
                 )
 
     def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
-        checked: Any = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset,
-            **({} if isinstance(y, str) else {"multi_output": True}),
-        )  # fmt: skip
-        return checked
+        return check_rows(self, X, y, reset=reset, multi_output=True)
 
     def _check_empty(self, X: Any, y: Any) -> None:
         if n_rows(y):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
@@ -24,7 +24,13 @@ from adiabat.errors import NotLearnedError, NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.least_squares_files import load_state, save_state
 from adiabat.estimators.least_squares_rows import Plan, Rows, added_none
-from adiabat.estimators.validation import check_weights, n_rows, require_force, same_parameter
+from adiabat.estimators.validation import (
+    check_rows,
+    check_weights,
+    n_rows,
+    require_force,
+    same_parameter,
+)
 from adiabat.feature_maps import description, same_map, spelled_out
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify, require_possible
@@ -318,11 +324,7 @@ class LeastSquaresMachine(BaseEstimator):
 
     def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
         # targets are checked by the subclass: here only that there is one for each row
-        checked: Any = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset,
-            **({} if isinstance(y, str) else {"multi_output": True}),
-        )  # fmt: skip
-        return checked
+        return check_rows(self, X, y, reset=reset, multi_output=True)
 
     def _check_empty(self, X: Any, y: Any) -> None:
         if n_rows(y):

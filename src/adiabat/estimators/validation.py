@@ -31,7 +31,12 @@ KERNEL_CONSTRAINTS: Final[dict[str, list[Any]]] = {
 
 
 def check_rows(
-    estimator: Any, X: Any, y: Any = "no_validation", sparse: bool = True, reset: bool = False
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    sparse: bool = True,
+    reset: bool = False,
+    multi_output: bool = False,
 ) -> Any:
     """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
     if not reset and _is_plain(estimator, X, y):
@@ -40,6 +45,7 @@ def check_rows(
         return validate_data(
             estimator, X, y, accept_sparse="csr" if sparse else False, accept_large_sparse=True,
             dtype=np.float64, order="C", reset=reset,
+            **({"multi_output": True} if multi_output and not isinstance(y, str) else {}),
         )  # fmt: skip
     except ValueError as error:
         if "could not convert" not in str(error):
@@ -61,10 +67,14 @@ def _is_plain(estimator: Any, X: Any, y: Any) -> bool:
         and not hasattr(estimator, "feature_names_in_")
         and (
             (isinstance(y, str) and y == "no_validation")
-            or (type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "iubU")
+            or (type(y) is np.ndarray and y.shape == X.shape[:1] and _is_clean(y))
         )
         and bool(np.isfinite(X).all())
     )
+
+
+def _is_clean(y: npt.NDArray[Any]) -> bool:
+    return y.dtype.kind in "iubU" or (y.dtype == np.float64 and bool(np.isfinite(y).all()))
 
 
 def require_force(weights: FloatArray) -> None:

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
-from scipy.linalg.blas import dsymm, dsymv, dsyrk
+from scipy.linalg.blas import dsymm, dsymv, dsyr, dsyrk
 from scipy.linalg.lapack import dpotri
 
 from adiabat._core.twofold import centred
@@ -30,6 +30,9 @@ FloatArray = npt.NDArray[np.float64]
 # Where a row that leaves keeps less than this of its own weight, P would lose the digits of the
 # quotient; the factor is then built anew.
 _LEAST_PIVOT: Final = 1e-6
+
+
+_ALL_THE_WEIGHT: Final = "a row that leaves has all the weight in its direction"
 
 
 class IndefiniteMatrix(ArithmeticError):
@@ -100,6 +103,9 @@ class AuxiliaryMatrix:
             part = np.asfortranarray(U[:, rows])
             PU = _times(P, part)
             own = 1.0 / np.abs(d[rows])
+            if len(own) == 1:
+                P = _one_changed(P, part[:, 0], PU[:, 0], sign, float(own[0]))
+                continue
             K = sign * (part.T @ PU)
             K.flat[:: len(own) + 1] += own
             try:
@@ -107,7 +113,7 @@ class AuxiliaryMatrix:
             except LinAlgError as error:
                 raise IndefiniteMatrix(str(error)) from error
             if sign < 0.0 and (np.diagonal(F) ** 2 < _LEAST_PIVOT * own).any():
-                raise IndefiniteMatrix("a row that leaves has all the weight in its direction")
+                raise IndefiniteMatrix(_ALL_THE_WEIGHT)
             W = solve_triangular(F, PU.T, lower=True, check_finite=False, overwrite_b=True)
             P = dsyrk(-sign, np.asfortranarray(W), beta=1.0, c=P, trans=1, overwrite_c=1)
         return AuxiliaryMatrix(mean, total, self.intercept, None, P)
@@ -143,6 +149,16 @@ class AuxiliaryMatrix:
     def has_inverse(self) -> bool:
         """Whether the inverse is there already, and need not be made of the factor."""
         return self._inverse is not None
+
+
+def _one_changed(
+    P: FloatArray, u: FloatArray, Pu: FloatArray, sign: float, own: float
+) -> FloatArray:
+    """P once a single row has come or gone: what (6) is then, without its matrices of one entry."""
+    k = own + sign * float(u @ Pu)
+    if not k > (_LEAST_PIVOT if sign < 0.0 else 0.0) * own:
+        raise IndefiniteMatrix(_ALL_THE_WEIGHT)
+    return np.asarray(dsyr(-sign / k, Pu, a=P, overwrite_a=1))
 
 
 def _times(P: FloatArray, columns: FloatArray) -> FloatArray:

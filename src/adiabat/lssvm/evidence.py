@@ -57,7 +57,7 @@ def _measured(model: LeastSquares) -> tuple[float, float]:
         )
     correction = model.matrix.solve(lacking)
     error = relative_size(correction, model.solution, model.scale(), model.moments.width)
-    return error, relative_gap(model, lacking, correction)
+    return error, relative_gap(model, lacking, correction, right)
 
 
 def require_possible(

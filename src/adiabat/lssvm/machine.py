@@ -198,9 +198,10 @@ class LeastSquares:
         """With the solution corrected until it is exact; P built anew if it cannot answer."""
         solution, matrix, effort = self.solution, self.matrix, self.effort
         rounds, scale = 0, self.scale()
+        right = right_sides(self.moments, self.intercept, self.combine)
         previous = np.inf
         for _ in range(_CORRECTIONS):
-            lacking = self.lacking(solution)
+            lacking = self.lacking(solution, right)
             correction = matrix.solve(lacking)
             solution = solution + correction
             rounds += 1
@@ -210,7 +211,7 @@ class LeastSquares:
                 effort = replace(effort, rounds=effort.rounds + rounds)
                 return replace(
                     self, solution=solution, error=error, effort=effort,
-                    gap=relative_gap(self, lacking, correction),
+                    gap=relative_gap(self, lacking, correction, right[0]),
                 )  # fmt: skip
             if not (shrinks and np.isfinite(error)):
                 break
@@ -223,11 +224,13 @@ class LeastSquares:
             return replace(fresh, effort=work)
         raise NotSettled(f"{error:.1e} off after {rounds} corrections")
 
-    def lacking(self, solution: FloatArray) -> FloatArray:
+    def lacking(
+        self, solution: FloatArray, right_hi_lo: tuple[FloatArray, FloatArray]
+    ) -> FloatArray:
         """The residual of the normal equations, a column for each output."""
         if solution.shape[1] == 0:
             return np.zeros_like(solution)
-        right, rest = right_sides(self.moments, self.intercept, self.combine)
+        right, rest = right_hi_lo
         ridge = self.ridge()
         columns = [
             residual(
@@ -308,14 +311,15 @@ def right_sides(
     return hi, lost + sums_rest @ combine[1:] + np.outer(constant_rest, combine[0])
 
 
-def relative_gap(model: LeastSquares, lacking: FloatArray, correction: FloatArray) -> float:
+def relative_gap(
+    model: LeastSquares, lacking: FloatArray, correction: FloatArray, right: FloatArray
+) -> float:
     """What the correction gains at most, relative to max(1, objective)."""
     if correction.size == 0:
         return 0.0
     moments, first = model.moments, model.moments.width
     block = moments.hi[first:, first:]
     block = np.triu(block) + np.triu(block, 1).T
-    right, _ = right_sides(moments, model.intercept, model.combine)
     squares = np.einsum("ik,ij,jk->k", model.combine, block, model.combine)
     objective = squares - np.einsum("ik,ik->k", model.solution, right)
     gain = np.maximum(0.0, np.einsum("ik,ik->k", lacking, correction))

@@ -52,10 +52,10 @@ class Spectrum:
     def solution(self, model: LeastSquares, rho: float) -> FloatArray:
         """What the machine's solution would be with another rho."""
         other = model.with_rho(rho, self.matrix(rho, model.intercept))
-        right, _ = right_sides(other.moments, other.intercept, other.combine)
-        answer = other.matrix.solve(right)
+        right = right_sides(other.moments, other.intercept, other.combine)
+        answer = other.matrix.solve(right[0])
         for _ in range(_CORRECTIONS):
-            correction = other.matrix.solve(other.lacking(answer))
+            correction = other.matrix.solve(other.lacking(answer, right))
             answer = answer + correction
             if np.abs(correction).max(initial=0.0) <= 1e-15 * np.abs(answer).max(initial=0.0):
                 break
