@@ -74,9 +74,11 @@ class SmallGram:
     """
 
     def __init__(self, width: int) -> None:
-        self.total = np.zeros((width, width))
-        self._rows = np.empty((_SMALL_ROWS, width), np.float32)
-        self._part = np.empty((width, width), np.float32)
+        # one piece of memory, which the system hands out in fewer and larger pages than three
+        room = np.zeros((2 * width + width + _SMALL_ROWS, width), np.float32)
+        self.total = room[: 2 * width].reshape(-1).view(np.float64).reshape(width, width)
+        self._part = room[2 * width : 3 * width]
+        self._rows = room[3 * width :]
         self._squares = np.zeros(width, np.int32)
 
     def add(self, phi: FloatArray, t: FloatArray) -> int:

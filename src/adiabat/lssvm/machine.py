@@ -27,9 +27,9 @@ from adiabat.lssvm.moments import Moments
 
 FloatArray = npt.NDArray[np.float64]
 
-# Updating P by L rows takes about 3 J^2 L operations, a factor J^3 / 3 and its inverse twice that;
-# benchmarks/speed/ls_batch.py measures where they cross.
-_UPDATE_SHARE: Final = 0.2
+# Updating P by L rows takes about 3 J^2 L operations, a factor J^3 / 3, and at a higher speed;
+# benchmarks/papers/lkw19.py draws the time of both against L.
+_UPDATE_SHARE: Final = 0.125
 _CORRECTIONS: Final = 12
 # A correction that is smaller than this needs no second look: what is left of it after it was made
 # is smaller again by the factor by which corrections shrink.

@@ -23,7 +23,7 @@ from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, gram_terms
 FloatArray = npt.NDArray[np.float64]
 
 # Up to so many rows, one outer product each is faster than the passes over M of a block.
-_ONE_BY_ONE: Final = 3
+_ONE_BY_ONE: Final = 40
 # One cut errs by 2^-74 of the sum of squares; over rho, that may be 1e-13.
 _ONE_CUT_SUFFICES: Final = 1e-13 * 2.0**74
 
