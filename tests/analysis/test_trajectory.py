@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import NotFittedError
 
-from adiabat import SVC, SVR, IdError, OneClassSVM
+from adiabat import SVC, SVR, IdError, IncrementalPipeline, OneClassSVM
 from adiabat.analysis import (
     join_trajectories,
     learning_trajectory,
@@ -104,6 +104,82 @@ def test_the_sets_at_the_end_are_those_of_the_model(fitted):
     at_end = path.sets[-1, ~path.leaving][order]
     assert_array_equal(at_end, sets(model)[np.argsort(model.ids_)])
     assert path.n_margin[-1] == np.sum(sets(model) == "MARGIN")
+
+
+def way(model, X, y, gamma, path, C_of):
+    """Every step of a path on which C moves: CP01 (2) with the C that its ERROR rows are at."""
+    assert_on_the_way(path, dict(enumerate(X)), dict(enumerate(2 * y - 1)), gamma)
+    for alpha, found, C in zip(path.alpha, path.sets, C_of, strict=True):
+        assert_allclose(alpha[found == "ERROR"], C, atol=TOL)
+        assert np.all(alpha[found == "RESERVE"] == 0.0)
+        assert np.all((alpha > -TOL) & (alpha < C + TOL))
+    order = np.argsort(path.ids[~path.leaving].astype(int))
+    assert_array_equal(path.sets[-1, ~path.leaving][order], sets(model))
+
+
+@pytest.mark.parametrize("C", [0.3, 60.0])
+def test_retuning_follows_c_from_one_optimum_to_the_next(fitted, C):
+    model, X, y = fitted
+    report = model.retune(C=C, trace=True)
+    [path] = trajectories(report)
+    assert report.solver == "path" and len(path) > 5 and not path.entering.any()
+    at = [np.max(alpha[found == "ERROR"], initial=0.0)
+          for alpha, found in zip(path.alpha, path.sets, strict=True)]  # fmt: skip
+    assert at[0] == 5.0 and at[-1] == C
+    assert np.all(np.diff(at) * np.sign(C - 5.0) >= -TOL)
+    way(model, X, y, 0.7, path, at)
+    refit = SVC(C=C, gamma=0.7).fit(X, y)
+    assert_allclose(model.decision_function(X), refit.decision_function(X), atol=TOL)
+    assert model.retune(C=C, trace=True).trace == [] and model.retune(C=1.0).trace is None
+
+
+def test_from_kernel_to_kernel_all_is_learned_anew(fitted):
+    model, X, y = fitted
+    [path] = trajectories(model.retune(gamma=0.2, trace=True))
+    assert path.entering.all() and np.all(path.alpha[0] == 0.0)
+    assert_on_the_way(path, dict(enumerate(X)), dict(enumerate(2 * y - 1)), 0.2)
+    order = np.argsort(path.ids.astype(int))
+    assert_array_equal(path.sets[-1][order], sets(model))
+
+
+def test_revising_labels_features_and_weights_is_traced(fitted):
+    model, X, y = fitted
+    model.revise([3, 7], y=1 - y[[3, 7]], trace=True)
+    y = np.where(np.isin(np.arange(len(y)), [3, 7]), 1 - y, y)
+    [path] = trajectories(model.last_update_)
+    assert path.ids[path.leaving].tolist() == path.ids[path.entering].tolist() == [3, 7]
+    model.revise([5], X=X[[5]] + 0.1, trace=True)
+    X = X + 0.1 * (np.arange(len(X)) == 5)[:, None]
+    [path] = trajectories(model.last_update_)
+    assert path.ids[path.leaving].tolist() == path.ids[path.entering].tolist() == [5]
+    weighty = model.ids_[sets(model) == "ERROR"][:2]
+    model.revise(weighty, sample_weight=[0.2, 3.0], trace=True)
+    [path] = trajectories(model.last_update_)
+    assert_on_the_way(path, dict(enumerate(X)), dict(enumerate(2 * y - 1)), 0.7)
+    order = np.argsort(path.ids.astype(int))
+    assert_array_equal(path.sets[-1][order], sets(model))
+    weights = np.abs(model._model.weights(np.arange(len(X))))[:, 0]
+    assert_allclose(path.alpha[-1][order], weights, atol=TOL)
+    assert path.alpha[0].max() == 5.0 < weights.max() <= 15.0
+    assert model.revise([1], y=[y[1]]).last_update_.trace is None
+
+
+@pytest.mark.parametrize("mode", ["exact", "held"])
+def test_a_pipeline_is_traced_as_well(mode):
+    X, y = moons()
+    model = IncrementalPipeline(SVC(C=5.0), mode=mode).fit(X, y)
+    for act in (
+        lambda: model.update(X[:2] + 0.1, y[:2], remove=[3], trace=True),
+        lambda: model.retune(C=1.0, trace=True),
+        lambda: model.revise([4], y=[1 - y[4]], trace=True),
+        lambda: model.revise([6], X=[[9.0, 9.0]], trace=True),
+    ):
+        act()
+        [path] = trajectories(model.last_update_)
+        alpha = np.abs(model.estimator_._model.weights(np.arange(len(model.ids_))))[:, 0]
+        for sample, value in zip(model.ids_, alpha, strict=True):
+            rows = (path.ids == sample) & ~path.leaving
+            assert_allclose(path.alpha[-1, rows], value, atol=TOL)
 
 
 def test_names_are_those_that_were_given():

@@ -72,6 +72,31 @@ def test_a_given_kernel_and_the_last_of_a_class():
     np.testing.assert_array_equal(ours.change, theirs.change)
 
 
+def test_kernel_values_of_validation_points_are_computed_once():
+    X, y, X_val, y_val = data(n_classes=2)
+    asked = []
+
+    def kernel(A, B):
+        asked.append((len(A), len(B)))
+        return A @ B.T / 50
+
+    model = SVC(kernel=kernel, C=0.1).fit(X, y)
+    asked.clear()
+    found = model.influence(X_val, y_val)
+    plain = SVC(kernel="linear", C=0.1).fit(X / np.sqrt(50), y)
+    theirs = plain.influence(X_val / np.sqrt(50), y_val)
+    np.testing.assert_allclose(found.change, theirs.change, atol=TIGHT)
+    columns = sum(b for a, b in asked if a == len(X_val) != len(X))
+    assert found.n_removals > 10 and columns <= len(X)
+
+
+def test_the_last_of_a_class_and_plain_lists():
+    X, y, X_val, y_val = data()
+    y[0] = 5
+    found = SVC().fit(X, y).influence(X_val.tolist(), y_val.tolist(), loss="zero_one")
+    assert np.all(np.isfinite(found.change))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -85,6 +110,10 @@ def test_influence_refuses(change, said):
     X, y, X_val, y_val = data()
     with pytest.raises(ValueError, match=said):
         SVC().fit(X, y).influence(**{"X_val": X_val, "y_val": y_val, **change})
+    with pytest.raises(
+        ValueError, match="X_val has 3 columns; with kernel='precomputed' it has 40"
+    ):
+        SVC(kernel="precomputed").fit(X @ X.T, y).influence(X_val, y_val)
 
 
 def test_influence_needs_a_model_and_its_own_losses():

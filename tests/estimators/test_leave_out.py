@@ -7,6 +7,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from adiabat import SVC, SVDD, SVR, IdError, OneClassSVM
+from adiabat.analysis import sets
 
 TIGHT = 1e-7
 
@@ -152,6 +153,23 @@ def test_a_preview_is_what_the_update_then_does(name):
             len((has - had) & stay), len((had - has) & stay)
         )  # fmt: skip
         assert "removed" in str(found)
+        stays = [k for k, one in enumerate(model.ids_.tolist()) if one in stay]
+        kept = [k for k, one in enumerate(twin.ids_.tolist()) if one in stay]
+        before, after = sets(model)[stays], sets(twin)[kept]
+        np.testing.assert_array_equal(found.ids, model.ids_[stays])
+        np.testing.assert_array_equal(found.sets, (before, after))
+        assert sum(found.moves.values()) == np.sum(before != after)
+        for (a, b), n in found.moves.items():
+            assert n == np.sum((before == a) & (after == b)) and f"{n} from {a} to {b}" in str(
+                found
+            )
+
+
+def test_a_preview_counts_who_reaches_the_bound():
+    X, y = data(n_classes=2)
+    model = SVC(C=1.0, gamma=0.1).fit(X, y)
+    found = model.preview(remove=model.ids_[sets(model) == "ERROR"][:4], at=X)
+    assert found.moves.get(("MARGIN", "ERROR"), 0) or found.moves.get(("ERROR", "MARGIN"), 0)
 
 
 def test_a_preview_of_classes_that_come_and_go():

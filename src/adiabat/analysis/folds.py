@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The models without each fold, from the model with all of them, whatever kind it is.
 
-A kernel machine branches; a model that holds its samples in another way is copied, and the copy
-forgets; one that keeps no rows takes them out of its sums.
+A kernel machine branches, and a pipeline with it; a model that holds its samples in another way is
+copied, and the copy forgets; one that keeps no rows takes them out of its sums.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.least_squares_analysis import Analysis
+from adiabat.estimators.pipeline import IncrementalPipeline
 from adiabat.estimators.without import independent, own_rows, own_targets, without
 
 IntArray = npt.NDArray[np.int64]
@@ -80,6 +81,16 @@ class _CopyFolds(Folds):
         return view
 
 
+class _PipelineFolds(_CopyFolds):
+    """Of scaler and machine: both unlearn the fold, on a branch."""
+
+    def trained_on(self, train: IntArray) -> Any:
+        return self.model._without(self.others(train))
+
+    def independent(self, view: Any) -> Any:
+        return super().independent(deepcopy(view))
+
+
 class _SumFolds(Folds):
     """Of a least-squares model that keeps no rows: what the rows added to its sums is taken out."""
 
@@ -114,7 +125,11 @@ def folds_of(model: Any, X: Any, y: Any) -> Folds:
             f"model={model!r} is not an estimator of this package; use scikit-learn's functions of "
             "the same names"
         )
-    return _CopyFolds(model, *_samples_of_another(model, X, y))
+    samples = _samples_of_another(model, X, y)
+    if isinstance(model, IncrementalPipeline):
+        model._require_ready("validate")
+        return _PipelineFolds(model, *samples)
+    return _CopyFolds(model, *samples)
 
 
 def _samples_of_another(model: Any, X: Any, y: Any) -> tuple[Any, Any]:

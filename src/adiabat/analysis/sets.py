@@ -5,16 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.engine.machine import Machine
 from adiabat.estimators.kernel_machine import KernelMachine
-
-MARGIN, ERROR, RESERVE = "MARGIN", "ERROR", "RESERVE"
-#: Of a sample that was not yet, or is no longer, in the model.
-ABSENT = "ABSENT"
+from adiabat.estimators.sets import sample_sets
 
 
 def sets(model: Any, machine: Any = None) -> npt.NDArray[Any]:
@@ -42,27 +37,10 @@ def sets(model: Any, machine: Any = None) -> npt.NDArray[Any]:
     ['RESERVE', 'MARGIN', 'MARGIN', 'RESERVE']
     """
     held = held_model(model)
-    chosen = [held.machines[find_machine(model, machine)]] if machine is not None else held.machines
-    found = np.full(held.solver.samples.n, RESERVE, dtype="<U7")
-    for wanted in (MARGIN, ERROR):  # ERROR last: it outranks
-        for _, one in chosen:
-            found[one.at[row_sets(one) == wanted]] = wanted
-    return np.asarray(found[held.position])
-
-
-def row_sets(machine: Machine) -> npt.NDArray[Any]:
-    """The set of each row; between its bounds a row is MARGIN, in the factor or not."""
-    found = classify(machine.u, machine.lo, machine.hi)
-    found[machine.in_margin] = MARGIN
-    return found
-
-
-def classify(
-    u: npt.NDArray[np.float64], lo: npt.NDArray[np.float64], hi: npt.NDArray[np.float64]
-) -> npt.NDArray[Any]:
-    """Sets by weight alone: RESERVE at 0, MARGIN between the bounds, else ERROR."""
-    between = (lo < u) & (u < hi)
-    return np.where(u == 0.0, RESERVE, np.where(between, MARGIN, ERROR)).astype("<U7")
+    if machine is None:
+        return sample_sets(held)
+    _, one = held.machines[find_machine(model, machine)]
+    return sample_sets(held, [one])
 
 
 def held_model(model: Any) -> Any:

@@ -16,11 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.ratio import HIGH, LOW, PINNED, RESTING
+from adiabat._core.ratio import MARGIN as IN_MARGIN
 from adiabat.analysis.frames import as_frame
-from adiabat.analysis.sets import ABSENT, MARGIN, classify, held_model
+from adiabat.analysis.sets import held_model
+from adiabat.engine.path import Breakpoint
 from adiabat.engine.report import UpdateReport
-from adiabat.engine.trace import Trace
+from adiabat.engine.trace import RowNames, Trace
 from adiabat.errors import IdError
+from adiabat.estimators.sets import ABSENT, ERROR, MARGIN, classify
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -112,7 +116,8 @@ def trajectories(report: UpdateReport) -> list[Trajectory]:
     Parameters
     ----------
     report : UpdateReport
-        Of ``model.update(..., trace=True)``.
+        Of ``model.update(..., trace=True)``, of `retune` with it, or ``model.last_update_`` after
+        `revise` with it.
 
     Returns
     -------
@@ -131,7 +136,7 @@ def trajectories(report: UpdateReport) -> list[Trajectory]:
     [0.5, 0.25, 0.0]
     """
     if report.trace is None:
-        raise ValueError("the report has no trace; call update(..., trace=True)")
+        raise ValueError("the report has no trace; call update, revise or retune with trace=True")
     return [_lay_out(trace) for trace in report.trace if len(trace)]
 
 
@@ -258,7 +263,7 @@ def _lay_out(trace: Trace) -> Trajectory:
         ids=rows.ids,
         alpha=sign * u + 0.0,
         g=sign * np.array([point.r for point in trace]),
-        sets=np.array([classify(weights, rows.lo, rows.hi) for weights in u]),
+        sets=np.array([_sets_at(point, rows) for point in trace]),
         bias=np.array([point.b for point in trace]),
         events=[point.event for point in trace],
         met=[rows.ids[point.row] if point.row >= 0 else None for point in trace],
@@ -266,6 +271,15 @@ def _lay_out(trace: Trace) -> Trajectory:
         leaving=rows.leaving,
         machine=trace.machine,
     )
+
+
+def _sets_at(point: Breakpoint, rows: RowNames) -> npt.NDArray[Any]:
+    """The set of each row at a breakpoint: by its role, and for rows that are driven by weight."""
+    found = classify(point.u, rows.lo, rows.hi)
+    carries = point.u != 0.0
+    found[carries & np.isin(point.role, (LOW, HIGH, PINNED))] = ERROR
+    found[carries & np.isin(point.role, (IN_MARGIN, RESTING))] = MARGIN
+    return found
 
 
 def _one_of(found: list[Trajectory], machine: Any) -> Trajectory:

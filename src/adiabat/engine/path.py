@@ -60,7 +60,8 @@ BALANCE = 64.0 * EPSILON
 class Breakpoint:
     """The state of one machine where a row changed sets.
 
-    `u` are the signed weights y * alpha, `r` the residuals f - t (CP01's g is y * r).
+    `u` are the signed weights y * alpha, `r` the residuals f - t (CP01's g is y * r), `role` what
+    each row does there: where boxes move, weights alone do not tell whether it is at a bound.
     """
 
     event: str
@@ -68,6 +69,7 @@ class Breakpoint:
     eta: float
     u: FloatArray
     r: FloatArray
+    role: npt.NDArray[np.uint8]
     b: float
     n_margin: int
     n_error: int
@@ -276,7 +278,7 @@ class Path:
         reserve = int(np.sum(machine.u == 0.0))
         self.trace.append(
             Breakpoint(
-                event, row, eta, machine.u.copy(), machine.r.copy(), machine.b, margin,
-                machine.n - reserve - margin, reserve,
+                event, row, eta, machine.u.copy(), machine.r.copy(), self._role.copy(), machine.b,
+                margin, machine.n - reserve - margin, reserve,
             )
         )  # fmt: skip

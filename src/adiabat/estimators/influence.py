@@ -16,10 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_array
 
+from adiabat.engine.threads import blas_held
 from adiabat.estimators.leave_out import shaped_as
 from adiabat.estimators.model import Model
+from adiabat.estimators.point_kernel import PointKernel
 from adiabat.estimators.removals import weighty_units
+from adiabat.estimators.validation import as_csr
 from adiabat.estimators.without import without
 
 FloatArray = npt.NDArray[np.float64]
@@ -62,31 +66,42 @@ def influence(
     model: Model = estimator._model
     if len(model) < 2:
         raise ValueError("influence needs a model of two samples or more; this one has one")
-    y, judge = _prepared(estimator, X_val, y_val, loss)
-    X = np.asarray(X_val, dtype=np.float64) if estimator.kernel == "precomputed" else X_val
+    y, judge = prepared(estimator, X_val, y_val, loss)
+    X = _points(estimator, X_val)
+    known = PointKernel(model, X)
 
-    def lost(view: Any, points: Any) -> float:
-        return float(judge(y, _decision(estimator, view, points)))
+    def lost_without(gone: list[int]) -> float:
+        view = without(estimator, np.array(gone, dtype=np.int64))
+        view._decide = lambda _: known.decide(view._model)
+        return float(judge(y, decision(estimator, view, X)))
 
-    def lost_without(place: int) -> float:
-        view = without(estimator, np.array([place]))
-        view.__dict__.update(_names(estimator))
-        return lost(view, np.delete(X, place, axis=1) if estimator.kernel == "precomputed" else X)
+    return changes_of_loss(model, who_matters(model), lost_without, n_jobs)
 
-    places = who_matters(model)
-    start = lost(estimator, X)
-    found = Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(lost_without)(place) for place in places
-    )
+
+def changes_of_loss(
+    model: Model, places: list[int], lost_without: Callable[[list[int]], float], n_jobs: int | None
+) -> Influence:
+    """What becomes of the loss without each of these samples; without the others it stays."""
+    with blas_held():
+        start = lost_without([])
+        found = Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(lost_without)([place]) for place in places
+        )
     change = np.zeros(len(model))
     change[places] = np.array(found) - start
     return Influence(model.ledger.ids, change, start, len(places))
 
 
-def _names(estimator: Any) -> dict[str, Any]:
-    """Names of features, against which those of X_val are checked as for the model itself."""
-    names = estimator.__dict__.get("feature_names_in_")
-    return {} if names is None else {"feature_names_in_": names}
+def _points(estimator: Any, X_val: Any) -> Any:
+    if estimator.kernel != "precomputed":
+        return as_csr(estimator._check_rows(X_val))
+    X = check_array(X_val, dtype=np.float64, input_name="X_val")
+    if X.shape[1] != len(estimator._model):
+        raise ValueError(
+            f"X_val has {X.shape[1]} columns; with kernel='precomputed' it has "
+            f"{len(estimator._model)}: kernel values against the samples of ids_, in that order"
+        )
+    return X
 
 
 def who_matters(model: Model) -> list[int]:
@@ -113,7 +128,8 @@ def who_matters(model: Model) -> list[int]:
     return found
 
 
-def _decision(estimator: Any, view: Any, X: Any) -> FloatArray:
+def decision(estimator: Any, view: Any, X: Any) -> FloatArray:
+    """What a loss is of: decision values of another model, in the shape of the estimator's own."""
     if is_classifier(estimator):
         return shaped_as(estimator.classes_, view, X)
     if estimator._supervised:
@@ -160,7 +176,7 @@ _OF_ONE_CLASS: Final[dict[str, Any]] = {"hinge": _hinge, "zero_one": _outside}
 _OF_NUMBERS: Final[dict[str, Any]] = {"squared": _squared, "absolute": _absolute}
 
 
-def _prepared(
+def prepared(
     estimator: Any, X_val: Any, y_val: Any, loss: str | Loss | None
 ) -> tuple[npt.NDArray[Any], Any]:
     """Targets as the loss wants them, and the loss."""

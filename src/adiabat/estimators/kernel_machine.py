@@ -113,7 +113,15 @@ class KernelMachine(Tunable, WhatIf):
             self._apply(Change(ids=[], removed=removed), started, n_removed=len(removed))
         return self
 
-    def revise(self, ids: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+    def revise(
+        self,
+        ids: Any,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        trace: bool = False,
+    ) -> Any:
         """Correct features, targets or weights of samples, in one step.
 
         Parameters
@@ -122,6 +130,8 @@ class KernelMachine(Tunable, WhatIf):
             The samples to correct.
         X, y, sample_weight : optional
             Their new features, targets and weights, one row each; what is left out stays.
+        trace : bool, default=False
+            Follow the path and record every breakpoint in ``last_update_.trace``.
 
         Returns
         -------
@@ -132,7 +142,7 @@ class KernelMachine(Tunable, WhatIf):
         places = self._model.ledger.locate(ids)
         with all_or_nothing(self):
             change, formulation = self._revision(places, X, y, sample_weight)
-            self._apply(change, started, formulation, n_revised=len(places))
+            self._apply(change, started, formulation, trace, n_revised=len(places))
         return self
 
     def update(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from adiabat.estimators.without import own_targets, rows_for, without
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Ask = Callable[[IntArray], tuple[FloatArray, npt.NDArray[Any]]]
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,11 @@ class LeaveOut:
         return f"{said} by the models without their group; {self.n_groups} groups"
 
 
-def leave_out(estimator: Any, groups: Any, n_jobs: int | None) -> LeaveOut:
-    """Leave every group out in turn; see `KernelMachine.leave_out`."""
+def leave_out(estimator: Any, groups: Any, n_jobs: int | None, ask: Ask | None = None) -> LeaveOut:
+    """Leave every group out in turn; see `KernelMachine.leave_out`.
+
+    `ask` gives decision values and predictions for samples, by place, without them.
+    """
     model = estimator._model
     names, members = places_of_groups(groups, model.ledger)
     for name, places in zip(names, members, strict=True):
@@ -94,7 +99,8 @@ def leave_out(estimator: Any, groups: Any, n_jobs: int | None) -> LeaveOut:
                 f"groups has one group, {name!r}, with all {len(model)} samples, and nothing "
                 "would be left without it; use two groups or more"
             )
-    work: list[Callable[[], Any]] = [delayed(_asked)(estimator, places) for places in members]
+    ask = partial(_asked, estimator) if ask is None else ask
+    work: list[Callable[[], Any]] = [delayed(ask)(places) for places in members]
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(work)
     at = np.concatenate(members)
     order = np.argsort(at, kind="stable")
@@ -149,6 +155,13 @@ def _first(groups: Any) -> Any:
 def _asked(estimator: Any, places: IntArray) -> tuple[FloatArray, npt.NDArray[Any]]:
     view = without(estimator, places)
     X = rows_for(view, estimator, places)
+    return said_of(estimator, view, X, places)
+
+
+def said_of(
+    estimator: Any, view: Any, X: Any, places: IntArray
+) -> tuple[FloatArray, npt.NDArray[Any]]:
+    """Decision values and predictions of another model for samples of the estimator."""
     if is_classifier(estimator):
         return shaped_as(estimator.classes_, view, X), view.predict(X)
     if estimator._supervised:

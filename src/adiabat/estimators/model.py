@@ -154,10 +154,7 @@ class Model:
                 self.ledger.delete(range(stay, len(self.ledger)))
             self.ledger.append(change.ids)
             self.version += 1
-            for key, rows in named.items():
-                if key in outcome.traces:
-                    name = settled.name_machine(key)
-                    outcome.traces[key] = Trace(outcome.traces[key], name, rows)
+            _name_traces(outcome, settled, named)
             announce(outcome)
 
         self.solver.apply(change.X, gone, plan, held - wanted, commit, method=method, trace=trace)
@@ -238,21 +235,25 @@ class Model:
     ) -> None:
         """Carry out a change, if any, with another kernel or other features: all solved anew.
 
-        It starts from the weights that are there, which tend to be near. X has a row for each
-        sample after the change, in the order of learning.
+        It starts from the weights that are there, which tend to be near; to be traced, from none,
+        since there is no path of optima from kernel to kernel. X has a row for each sample after
+        the change, in the order of learning.
         """
         change = change or Change(ids=[])
         solver = Solver(kernel, self.solver.tol)
         target, weight = self.after(change)
         settled = formulation.settle(target, weight)
         place = self._places_after(change, formulation.targets_move)
+        named: dict[Any, RowNames] = {}
 
         def plan(new: IntArray) -> dict[Any, RowChange]:
             changes = {}
             own = solver.samples.diagonal[new]
             for key in settled.machines(target):
                 rows = settled.rows(key, target, weight, own)
-                start, margin = self._start(key, rows, place, len(target))
+                start, margin = None, _NONE
+                if not trace:
+                    start, margin = self._start(key, rows, place, len(target))
                 changes[key] = RowChange(
                     add_at=new[rows.sample],
                     add_t=rows.t,
@@ -262,6 +263,10 @@ class Model:
                     add_margin=margin,
                     d=settled.total(key, target, weight),
                 )
+                if trace:
+                    id_at = np.empty(solver.samples.n, dtype=object)
+                    id_at[new] = [*self.ledger.ids[self.staying(change)], *change.ids]
+                    named[key] = name_rows(None, changes[key], id_at)
             return changes
 
         def commit(new: IntArray, where: IntArray, outcome: Outcome) -> None:
@@ -271,10 +276,10 @@ class Model:
             self.ledger.delete(change.removed)
             self.ledger.append(change.ids)
             self.version += 1
+            _name_traces(outcome, settled, named)
             announce(outcome)
 
-        nobody: IntArray = np.empty(0, dtype=np.int64)
-        solver.apply(X, nobody, plan, set(), commit, method=method, trace=trace)
+        solver.apply(X, _NONE, plan, set(), commit, method=method, trace=trace)
 
     def _places_after(self, change: Change, targets_move: bool) -> IntArray:
         """Where each sample will be in the order of learning; -1 if it goes or has other rows."""
@@ -421,6 +426,14 @@ class Model:
             rows = np.arange(start, min(samples.n, start + step))
             out[rows] = samples.block(rows, at) @ weights
         return out
+
+
+def _name_traces(outcome: Outcome, formulation: Formulation, named: dict[Any, RowNames]) -> None:
+    """Say whose rows the traces are about."""
+    for key, rows in named.items():
+        if key in outcome.traces:
+            name = formulation.name_machine(key)
+            outcome.traces[key] = Trace(outcome.traces[key], name, rows)
 
 
 def machine_rows(machine: Machine, positions: IntArray) -> IntArray:

@@ -23,7 +23,8 @@ from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Change
 from adiabat.estimators.pipeline_file import SavedPipeline
-from adiabat.estimators.scaled_machine import ScaledMachine, unless_ones, with_rows
+from adiabat.estimators.scaled_machine import unless_ones, with_rows
+from adiabat.estimators.scaled_what_if import ScaledWhatIf
 from adiabat.estimators.validation import (
     as_csr,
     check_rows,
@@ -39,7 +40,7 @@ def _machine_has(name: str) -> Callable[[Any], bool]:
     return lambda pipeline: hasattr(pipeline.estimator, name)
 
 
-class IncrementalPipeline(SavedPipeline, ScaledMachine):
+class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
     """A standard scaler in front of a kernel machine, learning and unlearning as one.
 
     Parameters
@@ -163,7 +164,13 @@ class IncrementalPipeline(SavedPipeline, ScaledMachine):
         return self
 
     def revise(
-        self, ids: Any, X: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        ids: Any,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        trace: bool = False,
     ) -> IncrementalPipeline:
         """Correct features, targets or weights of samples, in one step.
 
@@ -173,6 +180,8 @@ class IncrementalPipeline(SavedPipeline, ScaledMachine):
             The samples to correct.
         X, y, sample_weight : optional
             Their new features, targets and weights, one row each; what is left out stays.
+        trace : bool, default=False
+            Follow the path and record every breakpoint in ``last_update_.trace``.
 
         Returns
         -------
@@ -190,7 +199,7 @@ class IncrementalPipeline(SavedPipeline, ScaledMachine):
             if rows.shape[0] != len(places):
                 raise ValueError(f"X has {rows.shape[0]} rows, ids has {len(places)}")
             if not len(places):
-                self._change(started)
+                self._change(started, trace=trace)
                 return self
             raw = with_rows(self._raw, places, rows)
             reweighed = bool((weights != model.weight[places]).any())
@@ -199,7 +208,7 @@ class IncrementalPipeline(SavedPipeline, ScaledMachine):
                 scaler = self._scaler_after(places, rows, weights, raw)
             scaled = None if X is None else scaler.transform(rows)
             change, formulation = machine._revision(places, scaled, y, sample_weight)
-            self._carry_out(change, formulation, scaler, raw, started, n_revised=len(places))
+            self._carry_out(change, formulation, scaler, raw, started, trace, n_revised=len(places))
         return self
 
     def update(
@@ -242,8 +251,10 @@ class IncrementalPipeline(SavedPipeline, ScaledMachine):
             self._change(started, X, y, sample_weight, ids, removed, trace)
         return self.last_update_
 
-    def retune(self, **params: Any) -> UpdateReport:
+    def retune(self, *, trace: bool = False, **params: Any) -> UpdateReport:
         """Change parameters of the fitted machine, such as ``C=10.0``; it follows the optimum.
+
+        Parameters are the machine's, by their names or as ``estimator__C``; `trace` as in `update`.
 
         Returns
         -------
@@ -251,11 +262,12 @@ class IncrementalPipeline(SavedPipeline, ScaledMachine):
         """
         self._require_ready("retune")
         with all_or_nothing(self):
+            params = {name.removeprefix("estimator__"): value for name, value in params.items()}
             known = self.estimator.get_params(deep=False)
             named = {name: value for name, value in params.items() if name in known}
             if named.get("kernel") != "precomputed":
                 self.estimator = clone(self.estimator).set_params(**named)
-            self.estimator_.retune(**params)
+            self.estimator_.retune(trace=trace, **params)
         return self.last_update_
 
     def refresh(self) -> UpdateReport:

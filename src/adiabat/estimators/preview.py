@@ -12,6 +12,8 @@ from sklearn.base import is_classifier
 
 from adiabat.certificate import Certificate
 from adiabat.estimators.leave_out import shaped_as
+from adiabat.estimators.model import Model
+from adiabat.estimators.sets import count_moves, sample_sets
 from adiabat.estimators.validation import as_csr, n_rows
 from adiabat.estimators.without import independent, without
 
@@ -35,6 +37,10 @@ class Preview:
         How many samples carry weight before and after.
     n_joining, n_leaving : int
         Of the samples that stay: how many would begin to carry weight, and how many would cease.
+    ids : ndarray
+        The samples that stay.
+    sets : tuple of ndarray
+        In which set each of them is before and after: ``"MARGIN"``, ``"ERROR"``, ``"RESERVE"``.
     certificate : Certificate
         The judge's word on the model after.
     """
@@ -46,7 +52,14 @@ class Preview:
     n_support: tuple[int, int]
     n_joining: int
     n_leaving: int
+    ids: npt.NDArray[Any]
+    sets: tuple[npt.NDArray[Any], npt.NDArray[Any]]
     certificate: Certificate
+
+    @property
+    def moves(self) -> dict[tuple[str, str], int]:
+        """How many samples that stay would go from one set to another, by (from, to)."""
+        return count_moves(*self.sets)
 
     @property
     def change(self) -> FloatArray:
@@ -55,10 +68,12 @@ class Preview:
 
     def __str__(self) -> str:
         largest = float(np.abs(self.change).max(initial=0.0))
+        moves = [f"{n} from {a} to {b}" for (a, b), n in self.moves.items()]
         return (
             f"{self.n_added} added, {self.n_removed} removed: decision values would change by up "
             f"to {largest:.4g}; support {self.n_support[0]} -> {self.n_support[1]}, of the samples "
             f"that stay {self.n_joining} would join and {self.n_leaving} leave it"
+            + (f"; {', '.join(moves)}" if moves else "")
         )
 
 
@@ -82,22 +97,36 @@ def preview(estimator: Any, remove: Any, X: Any, y: Any, sample_weight: Any, at:
         if y is not None or sample_weight is not None:
             raise ValueError("y and sample_weight go with X, and X is not given; pass X, too")
         view = without(estimator, removed)
-    before, after = _decisions(estimator, view, at, removed, n_new)
+    decisions = _decisions(estimator, view, at, removed, n_new)
+    return compare(model, view._model, removed, n_new, decisions, view.certificate())
+
+
+def compare(
+    model: Model,
+    other: Model,
+    removed: IntArray,
+    n_new: int,
+    decisions: tuple[FloatArray, FloatArray],
+    certificate: Certificate,
+) -> Preview:
+    """The difference between two models, of which the second lacks samples and has others."""
     stays = np.ones(len(model), dtype=bool)
     stays[removed] = False
-    had, has = np.zeros(len(model), dtype=bool), np.zeros(len(view._model), dtype=bool)
+    had, has = np.zeros(len(model), dtype=bool), np.zeros(len(other), dtype=bool)
     had[model.support()] = True
-    has[view._model.support()] = True
+    has[other.support()] = True
     kept = int(stays.sum())
     return Preview(
-        before=before,
-        after=after,
+        before=decisions[0],
+        after=decisions[1],
         n_added=n_new,
         n_removed=len(removed),
         n_support=(int(had.sum()), int(has.sum())),
         n_joining=int(np.sum(has[:kept] & ~had[stays])),
         n_leaving=int(np.sum(had[stays] & ~has[:kept])),
-        certificate=view.certificate(),
+        ids=model.ledger.ids[stays],
+        sets=(sample_sets(model)[stays], sample_sets(other)[:kept]),
+        certificate=certificate,
     )
 
 

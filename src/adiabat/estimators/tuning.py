@@ -56,14 +56,17 @@ class Tunable(BaseEstimator):
         formulation: Formulation = known
         return formulation
 
-    def _announce(self, outcome: Outcome, started: float) -> None:
+    def _announce(self, outcome: Outcome, started: float, trace: bool = False) -> None:
         raise NotImplementedError
 
-    def retune(self, **params: Any) -> UpdateReport:
+    def retune(self, *, trace: bool = False, **params: Any) -> UpdateReport:
         """Change parameters of the fitted model; it follows the optimum there.
 
         Parameters
         ----------
+        trace : bool, default=False
+            Follow the path and record every breakpoint in the report's `trace`. There is none from
+            kernel to kernel: it is then the path on which all samples are learned anew.
         **params
             Parameters of the constructor with their new values. ``gamma="scale"`` and
             ``class_weight="balanced"`` are taken from the samples now in the model.
@@ -109,6 +112,7 @@ class Tunable(BaseEstimator):
                 kernel,
                 self._formulation(self._model.formulation, "class_weight" in params),
                 started,
+                trace,
             )
         return self.last_update_
 
@@ -132,7 +136,9 @@ class Tunable(BaseEstimator):
 
     # -- within ----------------------------------------------------------------------------------
 
-    def _settle(self, kernel: Kernel | None, formulation: Formulation, started: float) -> None:
+    def _settle(
+        self, kernel: Kernel | None, formulation: Formulation, started: float, trace: bool = False
+    ) -> None:
         """Go to the optimum under other parameters, and hold them."""
         model = self._model
         model.solver.tol = self.tol
@@ -140,12 +146,13 @@ class Tunable(BaseEstimator):
 
         def announce(outcome: Outcome) -> None:
             self.gamma_ = model.kernel.gamma
-            self._announce(outcome, started)
+            self._announce(outcome, started, trace)
 
         if kernel is not None and not kernel.equals(model.kernel):
-            model.resolve(kernel, formulation, self._held_rows(), self.solver, announce)
+            rows = self._held_rows()
+            model.resolve(kernel, formulation, rows, self.solver, announce, trace=trace)
         elif formulation.settle(model.target, model.weight).reshapes(model.formulation):
-            model.change(Change(ids=[]), formulation, self.solver, False, announce)
+            model.change(Change(ids=[]), formulation, self.solver, trace, announce)
         else:
             announce(Outcome())
 

@@ -26,11 +26,17 @@ IntArray = npt.NDArray[np.int64]
 def without(estimator: Any, places: IntArray) -> Any:
     """The estimator without the samples at these places in the order of `ids_`."""
     started = time.perf_counter()
+    view = branch_of(estimator)
+    view._apply(Change(ids=[], removed=places), started, n_removed=len(places))
+    return view
+
+
+def branch_of(estimator: Any) -> Any:
+    """The estimator beside itself: what it is then told, the first does not hear."""
     view = object.__new__(type(estimator))
     view.__dict__.update(estimator.__dict__)
     view.__dict__.pop("feature_names_in_", None)  # what it is asked about comes as arrays
     view._model = _branch(estimator._model)
-    view._apply(Change(ids=[], removed=places), started, n_removed=len(places))
     return view
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.analysis.sensitivity import Agreement, check_sensitivity
-from adiabat.analysis.sets import ERROR, MARGIN, RESERVE, held_model, sets
+from adiabat.analysis.sets import held_model, sets
+from adiabat.estimators.sets import ERROR, MARGIN, RESERVE
 from adiabat.plots.canvas import (
     COLOURS,
     INK,

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat.analysis.sets import ABSENT, ERROR, MARGIN, RESERVE, held_model, sets
+from adiabat.analysis.sets import held_model, sets
 from adiabat.analysis.trajectory import Trajectory, trajectories
 from adiabat.engine.report import UpdateReport
+from adiabat.estimators.sets import ABSENT, ERROR, MARGIN, RESERVE
 from adiabat.plots.canvas import INK, axes, pyplot
 
 ORDER = (ABSENT, RESERVE, MARGIN, ERROR)
