@@ -38,7 +38,8 @@ def ask(line):
 
 
 def test_a_day_in_json(folder):
-    assert ask("learn m more.csv --dry-run")[1]["moved"]["rows_compared"] == 60
+    moved = ask("learn m more.csv --dry-run")[1]["moved"]
+    assert moved["rows_compared"] == 60 and any(" to " in move for move in moved["sets"])
     assert ask("learn m more.csv --reference march")[1]["entry"] == 3
     assert ask("forget m --id person-00003 --reference DSR-118")[1]["removed"] == 1
     people(4, 5).assign(good="no")[["name", "good"]].to_csv("fix.csv", index=False)
@@ -49,6 +50,37 @@ def test_a_day_in_json(folder):
     assert [e["operation"] for e in entries] == ["init", "learn", "learn", "forget", "revise"]
     info = ask("info m")[1]
     assert (info["rows"], info["features"], info["classes"]) == (69, 5, ["no", "yes"])
+
+
+def test_leaving_out_with_and_without_scaling(folder):
+    assert call("init s --id name --label good --ignore colour --scale").exit_code == 0
+    assert call("learn s rows.csv").exit_code == 0
+    exact, held = ask("loo s --top 3")[1], ask("loo s --hold-scaling")[1]
+    assert exact["rows"] == held["rows"] == 60 and len(exact["suspects"]) == 3
+    assert exact["suspects"][0]["margin"] != held["suspects"][0]["margin"]
+    table = call("loo s").stdout
+    assert "predicted" in table and exact["suspects"][0]["id"] in table
+    assert "the scaling held" in call("loo s --hold-scaling").stdout
+    assert ask("cv s --folds 3")[1]["folds"] == 3
+    assert ask("report s -o r.html --hold-scaling")[0] == 0
+    assert ask("loo m --hold-scaling")[0] == output.BAD_INPUT
+
+
+def test_leaving_out_without_labels(folder):
+    assert call("init o --task one-class --id name --ignore colour --ignore good").exit_code == 0
+    assert call("learn o rows.csv").exit_code == 0
+    found = ask("loo o")[1]
+    assert found["kind"] == "one class" and 0.0 < found["score"] < 1.0
+    said = call("loo o").stdout
+    assert "taken for a stranger" in said and "stored" not in said
+    assert ask("cv o")[0] == output.BAD_INPUT
+
+
+def test_an_export_has_the_ids_unless_told_not_to(folder):
+    assert ask("export m -o a.adiabat")[1]["holds_rows"] is True
+    assert call("export m -o b.adiabat --no-ids").exit_code == 0
+    assert "person-00000" in adiabat.load("a.adiabat").ids_
+    assert adiabat.load("b.adiabat").ids_.dtype == int
 
 
 def test_ids_from_a_file(folder):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import adiabat
+from adiabat.store.tasks import TASKS
 from store_tools import people
 
 
@@ -28,14 +29,84 @@ def test_exports_decide_as_the_store_does(store, tmp_path):
     assert store.verify().ok
 
 
-def test_onnx_decides_alike_in_single_precision(store, tmp_path):
-    pytest.importorskip("skl2onnx")
-    runtime = pytest.importorskip("onnxruntime")
-    store.export(tmp_path / "m.onnx", format="onnx")
-    session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
+@pytest.mark.parametrize("scale", [False, "exact"])
+@pytest.mark.parametrize("task", ["svc", "kernel-lssvc"])
+def test_an_exported_model_knows_rows_by_the_ids_of_the_store(tmp_path, task, scale):
+    if scale and task != "svc":
+        return
+    store = adiabat.create_store(
+        tmp_path / "model", task, id="name", label="good", categories={"colour": None}, scale=scale
+    )
+    store.learn(people(0, 30))
+    store.forget("person-00003")
+    store.export(tmp_path / "named.adiabat")
+    store.export(tmp_path / "numbered.adiabat", with_ids=False)
+    named, numbered = (adiabat.load(tmp_path / f"{n}.adiabat") for n in ("named", "numbered"))
+    assert named.ids_.tolist() == store.ids
+    assert numbered.ids_.tolist() == store.model.ids_.tolist()
+    assert b"person-00007" in (tmp_path / "named.adiabat").read_bytes()
+    assert b"person-" not in (tmp_path / "numbered.adiabat").read_bytes()
+    store.forget("person-00007")
+    named.forget("person-00007")
     rows = store.rows().X
-    labels = session.run(None, {"X": rows.astype(np.float32)})[0]
-    assert np.mean(labels == store.model.predict(rows)) > 0.95
+    values, ours = named.decision_function(rows), store.model.decision_function(rows)
+    assert np.abs(values - ours).max() < 1e-9
+    assert named.certificate().n_seen == 30 if task == "svc" else True
+
+
+EXPORTED = ["svc", "svr", "one-class", "svdd", "lssvc", "lssvr"]
+
+
+@pytest.mark.parametrize("scale", [False, "exact"])
+@pytest.mark.parametrize("task", EXPORTED)
+@pytest.mark.parametrize("label", ["good", "colour"])
+def test_exports_of_every_task_decide_alike(tmp_path, task, label, scale):
+    runtime = pytest.importorskip("onnxruntime")
+    target = TASKS[task].target
+    if (scale and task.startswith("ls")) or (label == "colour" and target != "class"):
+        return
+    rows = people(0, 60)
+    if target != "class":
+        rows = rows.drop(columns="good").assign(good=rows.income - rows.age)
+    store = adiabat.create_store(
+        tmp_path / "model",
+        task,
+        id="name",
+        label=label if target else None,
+        ignore=["colour" if label == "good" else "good", *(() if target else ("good",))],
+        scale=scale,
+    )
+    store.learn(rows)
+    X, model = store.rows().X, store.model
+    values = model.predict(X) if target == "number" else model.decision_function(X)
+    store.export(tmp_path / "m.joblib", format="sklearn")
+    plain = joblib.load(tmp_path / "m.joblib")
+    theirs = plain.predict(X) if target == "number" else plain.decision_function(X)
+    assert np.abs(theirs - values).max() < 1e-9
+    store.export(tmp_path / "m.onnx", format="onnx")  # in single precision
+    session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
+    found = np.ravel(session.run(None, {"X": X.astype(np.float32)})[0])
+    if target == "number":
+        assert np.abs(found - values).max() < 1e-4
+        return
+    if values.ndim == 1:
+        clear = np.abs(values) > 1e-3
+    else:  # ONNX takes the first of classes with as many votes
+        most = np.sort(np.round(values) if task == "svc" else values, axis=1)
+        clear = most[:, -1] - most[:, -2] > 1e-3
+    assert clear.mean() > 0.7 and np.array_equal(found[clear], model.predict(X)[clear])
+
+
+def test_a_machine_that_scikit_learn_does_not_have_is_refused(tmp_path):
+    for task, kernel in (("kernel-lssvc", "rbf"), ("lssvc", "poly")):
+        store = adiabat.create_store(
+            tmp_path / task, task, id="name", label="good", ignore=["colour"], kernel=kernel
+        )
+        store.learn(people(0, 30))
+        with pytest.raises(ValueError, match="no counterpart in scikit-learn; use"):
+            store.export(tmp_path / "m.joblib", format="sklearn")
+        done = store.export(tmp_path / "m.adiabat")
+        assert done["holds_rows"] is (task == "kernel-lssvc")
 
 
 @pytest.mark.parametrize(

@@ -98,43 +98,72 @@ def test_a_kernel_without_a_map_is_refused(tmp_path, task):
             make(tmp_path / "a", task, wrong)
 
 
-LEAVING_OUT = [name for name, task in TASKS.items() if hasattr(task.estimator, "leave_one_out")]
+SCALED = [(name, "exact") for name in ("svc", "svr", "one-class", "svdd")]
 
 
-@pytest.mark.parametrize("task", LEAVING_OUT)
-def test_leave_one_out_equals_a_dry_run_of_forgetting(tmp_path, task):
-    if TASKS[task].target is None:
-        pytest.skip("no labels to contradict")
+@pytest.mark.parametrize(("task", "scale"), [*((name, None) for name in TASKS), *SCALED])
+def test_leave_one_out_equals_learning_without_the_row(tmp_path, task, scale):
     rows = frame(task, 40)
     if TASKS[task].target == "class":
         rows.loc[5, "y"] = 1 - rows.y[5]
-    store = make(tmp_path / "a", task, PARAMETERS[task][0])
+    parameters = {**PARAMETERS[task][0], **({"scale": scale} if scale else {})}
+    store = make(tmp_path / "a", task, parameters)
     store.learn(rows)
-    found = store.leave_one_out()
+    seen = []
+    found = store.leave_one_out(n_jobs=2, progress=lambda *step: seen.append(step))
+    assert not scale or seen[-1] == (40, 40)
     for i in (5, 17):
-        left = make(
-            tmp_path / str(i), task, {**PARAMETERS[task][0], **TASKS[task].held(store.model)}
-        )
+        left = make(tmp_path / str(i), task, {**parameters, **TASKS[task].held(store.model)})
         left.learn(rows.drop(index=i))
         alone = left.predict(rows[i : i + 1])
         assert alone["prediction"][0] == pytest.approx(found.predictions[i], abs=1e-7)
         if "decision" in alone:
-            sign = 1 if rows.y[i] else -1
+            sign = 1 if TASKS[task].target is None or rows.y[i] else -1
             assert sign * alone["decision"][0] == pytest.approx(found.margin[i], abs=1e-7)
     suspects = found.suspects(5)
     if TASKS[task].target == "class":
         assert "r005" in [item["id"] for item in suspects]
+    if TASKS[task].target != "number":
         assert all(item["margin"] < 0 for item in suspects)
+        assert found.score == np.mean(found.margin >= 0.0)
     store.report(tmp_path / "report.html")
     assert suspects[0]["id"] in (tmp_path / "report.html").read_text("utf-8")
 
 
+@pytest.mark.parametrize("scale", [False, "exact", "held"])
 @pytest.mark.parametrize("task", [name for name, task in TASKS.items() if task.target is not None])
-def test_cross_validation_scores_every_fold(tmp_path, task):
-    store = make(tmp_path / "a", task, PARAMETERS[task][0])
+def test_cross_validation_scores_every_fold(tmp_path, task, scale):
+    if scale and (task, "exact") not in SCALED:
+        return
+    store = make(tmp_path / "a", task, {**PARAMETERS[task][0], "scale": scale})
     store.learn(frame(task, 60))
     found = store.cross_validate(folds=4)
     assert len(found["scores"]) == 4 and 0.5 < found["mean"] <= 1.0
+
+
+def test_what_leaving_out_cannot_say(tmp_path):
+    store = make(tmp_path / "a", "one-class", {})
+    with pytest.raises(adiabat.StoreError, match="learned nothing"):
+        store.leave_one_out()
+    store.learn(frame("one-class"))
+    with pytest.raises(ValueError, match="no labels to score folds against"):
+        store.cross_validate()
+    with pytest.raises(ValueError, match="hold_scaling is for a model that scales"):
+        store.leave_one_out(hold_scaling=True)
+
+
+def test_a_held_scaling_is_said(tmp_path):
+    for scale, hold, said in (
+        ("exact", True, True),
+        ("exact", False, False),
+        ("held", False, True),
+    ):
+        store = make(tmp_path / f"{scale}{hold}", "svc", {"scale": scale})
+        store.learn(frame("svc", 30))
+        found = store.leave_one_out(hold_scaling=hold)
+        assert ("the scaling held" in found.sentence()) is said
+        store.report(tmp_path / "r.html", hold_scaling=hold)
+        assert ("the scaling held" in (tmp_path / "r.html").read_text("utf-8")) is said
 
 
 @pytest.mark.parametrize("task", [n for n, t in TASKS.items() if hasattr(t.estimator, "retune")])

@@ -17,19 +17,30 @@ def export(
     form: Annotated[
         str, typer.Option("--format", help="adiabat, sklearn (joblib) or onnx (float32).")
     ] = "adiabat",
+    with_ids: Annotated[
+        bool,
+        typer.Option(
+            "--ids/--no-ids", help="Whether an adiabat file knows rows by id, or by number."
+        ),
+    ] = True,
     reference: Reference = None,
     wait: Wait = 10.0,
     signing_key: SigningKey = None,
     as_json: Json = False,
 ) -> None:
-    """Write the model to OUT, and the fact to the log: the file holds training rows."""
+    """Write the model to OUT, and the fact to the log: erasing does not reach the file."""
     with working(f"Exporting to {out}", as_json):
-        done = opened(model, wait, signing_key).export(out, format=form, reference=reference)
+        done = opened(model, wait, signing_key).export(
+            out, format=form, reference=reference, with_ids=with_ids
+        )
     show(
         {"out": out, **done},
         as_json,
         [
             f"Wrote {out} ({form}, log entry {done['entry']}).",
-            "It holds training rows: when one is forgotten, replace the file.",
+            "It holds training rows: when one is forgotten, replace the file."
+            if done["holds_rows"]
+            else "It holds no training rows, but was learned from them: when one is forgotten, "
+            "replace the file.",
         ],
     )

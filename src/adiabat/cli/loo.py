@@ -3,31 +3,53 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
-from adiabat.cli.options import Json, Model, opened
-from adiabat.cli.output import show, working
+from adiabat.cli.options import HoldScaling, Json, Model, opened
+from adiabat.cli.output import advance, out, show, working
+from adiabat.store.analysis import LeftOut
 
 
 def loo(
     model: Model,
     top: Annotated[int, typer.Option(help="How many suspicious rows to list.", min=0)] = 10,
+    hold_scaling: HoldScaling = False,
     as_json: Json = False,
 ) -> None:
     """Leave each row out in turn, exactly and without a refit; list the most contradicted."""
     with working("Leaving each row out", as_json):
-        found = opened(model).leave_one_out()
+        found = opened(model).leave_one_out(hold_scaling=hold_scaling, n_jobs=-1, progress=advance)
     suspects = found.suspects(top)
-    lines = [found.sentence()]
+    if as_json:
+        fields = {"rows": len(found.ids), "score": found.score, "kind": found.kind}
+        show({**fields, "suspects": suspects}, as_json, [])
+        return
+    show({}, as_json, [found.sentence()])
     if suspects:
-        lines.append("Most contradicted by the other rows (id, stored, predicted, margin):")
+        show({}, as_json, [_HEADINGS[found.kind]])
+        out.print(_table(found, suspects))
+
+
+_HEADINGS: Final = {
+    "class": "Most contradicted by the other rows:",
+    "number": "Farthest from what the other rows say:",
+    "one class": "Taken for strangers by the other rows:",
+}
+
+
+def _table(found: LeftOut, suspects: list[dict[str, Any]]) -> Table:
+    labelled = found.labels is not None
+    table = Table("id", *(("stored", "predicted") if labelled else ()), "margin", box=None)
     for item in suspects:
         margin = "" if item["margin"] is None else f"{item['margin']:.3f}"
-        lines.append(f"  {item['id']}  {item['label']}  {item['prediction']}  {margin}")
-    show(
-        {"rows": len(found.ids), "score": found.score, "kind": found.kind, "suspects": suspects},
-        as_json,
-        lines,
-    )
+        labels = (_brief(item["label"]), _brief(item["prediction"])) if labelled else ()
+        table.add_row(escape(item["id"]), *map(escape, labels), margin)
+    return table
+
+
+def _brief(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -34,6 +34,12 @@ SigningKey = Annotated[
         help="Ed25519 key (PEM) of a model that signs its log.",
     ),
 ]
+HoldScaling = Annotated[
+    bool,
+    typer.Option(
+        "--hold-scaling", help="Leave rows out of the model, not of its scaling: much faster."
+    ),
+]
 Out = Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The file to write.")]
 
 

@@ -10,7 +10,7 @@ from adiabat.store.outcome import Outcome
 def outcome_lines(done: Outcome) -> list[str]:
     """What was done, what it moved, what was settled, and the certificate."""
     counts = (("learned", done.added), ("erased", done.removed), ("revised", done.revised))
-    parts = [f"{verb} {count} rows" for verb, count in counts if count]
+    parts = [f"{verb} {count} row{'s' * (count != 1)}" for verb, count in counts if count]
     if done.operation in ("retune", "refresh") and (done.dry_run or done.entry is not None):
         parts.append("retuned" if done.operation == "retune" else "refreshed")
     said = " and ".join(parts) or "nothing to do"
@@ -37,6 +37,9 @@ def outcome_lines(done: Outcome) -> list[str]:
         lines.append(
             f"Support: {moved['support_entered']} rows would enter, {moved['support_left']} leave."
         )
+        if moved["sets"]:
+            moves = ", ".join(f"{count} from {move}" for move, count in moved["sets"].items())
+            lines.append(f"Of the rows that stay, {moves}.")
     said = certificate_sentence(done.certificate)
     lines.append(said.replace("is", "would be", 1) if done.dry_run else said)
     return lines

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from adiabat.errors import (
     AdiabatError,
@@ -76,13 +76,24 @@ def announce(sentence: str) -> None:
         err.print(sentence, style="dim", markup=False)
 
 
+def advance(done: int, total: int) -> None:
+    """How far the work is, on a terminal."""
+    if _progress is not None:
+        _progress.update(_progress.task_ids[0], completed=done, total=total)
+
+
 @contextmanager
 def working(what: str, as_json: bool = False) -> Iterator[None]:
     """Show that work is under way, on a terminal; turn errors into a sentence and an exit code."""
     global _progress
     try:
         if err.is_terminal:
-            columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=30),
+                TimeElapsedColumn(),
+            )
             with Progress(*columns, console=err, transient=True) as _progress:
                 _progress.add_task(what, total=None)
                 yield

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from adiabat.cli.options import Json, Model, Out, Reference, SigningKey, Wait, opened
-from adiabat.cli.output import show, working
+from adiabat.cli.options import HoldScaling, Json, Model, Out, Reference, SigningKey, Wait, opened
+from adiabat.cli.output import advance, show, working
 
 
 def report(
     model: Model,
     out: Out,
+    hold_scaling: HoldScaling = False,
     reference: Reference = None,
     wait: Wait = 10.0,
     signing_key: SigningKey = None,
@@ -17,5 +18,7 @@ def report(
 ) -> None:
     """Write a page (HTML) about the model to OUT, and the fact to the log: it names ids."""
     with working(f"Writing {out}", as_json):
-        done = opened(model, wait, signing_key).report(out, reference=reference)
+        done = opened(model, wait, signing_key).report(
+            out, reference=reference, hold_scaling=hold_scaling, n_jobs=-1, progress=advance
+        )
     show({"out": out, **done}, as_json, [f"Wrote {out} (log entry {done['entry']})."])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,13 @@ import sqlalchemy as sa
 
 from adiabat.analysis.cross_validation import cross_validate as validated
 from adiabat.errors import StoreError
+from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.store import records
 from adiabat.store.session import Session
-from adiabat.store.tasks import TASKS, Rows, is_fitted, plain
+from adiabat.store.tasks import TASKS, Rows, is_fitted, machine, plain
 
 FloatArray = npt.NDArray[np.float64]
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -29,31 +32,35 @@ class LeftOut:
     ids : list of str
         In the order in which they were learned.
     labels, predictions : ndarray
-        What is stored, and what the model without the row says.
+        What is stored (None where rows have no labels), and what the model without the row says.
     margin : ndarray
         By how much it is right: of the decision values, that of the row's own class less the
-        largest other; for numbers, minus the absolute error. Below 0 a label is contradicted.
+        largest other; for numbers, minus the absolute error; without labels, the decision value.
+        Below 0 a label is contradicted, or the row is outside.
     score : float
-        Share of labels that are right; for numbers, the mean absolute error.
-    kind : {"class", "number"}
+        Share of labels that are right, or of rows inside; for numbers, the mean absolute error.
+    kind : {"class", "number", "one class"}
+    held : str
+        What was held as all rows together settle it, if anything.
     """
 
     ids: list[str]
-    labels: npt.NDArray[Any]
+    labels: npt.NDArray[Any] | None
     predictions: npt.NDArray[Any]
     margin: FloatArray
     score: float
     kind: str
+    held: str = ""
 
     def suspects(self, count: int) -> list[dict[str, Any]]:
         """The rows most contradicted by the others, worst first."""
         order = np.argsort(self.margin, kind="stable")[:count]
-        if self.kind == "class":
+        if self.kind != "number":
             order = order[self.margin[order] < 0.0]
         return [
             {
                 "id": self.ids[row],
-                "label": plain(self.labels[row]),
+                "label": None if self.labels is None else plain(self.labels[row]),
                 "prediction": plain(self.predictions[row]),
                 # without the last member of its class a row contradicts nothing measurable
                 "margin": float(self.margin[row]) if np.isfinite(self.margin[row]) else None,
@@ -64,30 +71,47 @@ class LeftOut:
     def sentence(self) -> str:
         """The result in a sentence."""
         n = len(self.ids)
+        begin = f"Each of the {n:,} rows left out in turn{self.held}: "
         if self.kind == "number":
-            return f"Each of the {n:,} rows left out in turn: mean absolute error {self.score:.4g}."
+            return f"{begin}mean absolute error {self.score:.4g}."
         wrong = n - round(self.score * n)
-        return (
-            f"Each of the {n:,} rows left out in turn: {wrong:,} would be labelled otherwise "
-            f"({1 - self.score:.2%})."
-        )
+        fate = "taken for a stranger" if self.kind == "one class" else "labelled otherwise"
+        return f"{begin}{wrong:,} would be {fate} ({1 - self.score:.2%})."
 
 
-def leave_one_out(session: Session) -> LeftOut:
+def leave_one_out(
+    session: Session,
+    hold_scaling: bool = False,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> LeftOut:
     """Exact leave-one-out of the model on its own rows."""
     with session.reading() as (connection, _, settings):
         task = TASKS[settings.task]
-        model = _usable(session, "leave-one-out", "leave_one_out", task.target)
+        model = _usable(session)
         ids, rows = _rows(connection, settings.n_features)
-    found = model.leave_one_out(*(() if task.keeps_rows else _arguments(rows)))
+    if hold_scaling and settings.scale is None:
+        raise ValueError("hold_scaling is for a model that scales its features; leave it out")
+    options: dict[str, Any] = {}
+    if isinstance(machine(model), KernelMachine):
+        options = {"n_jobs": n_jobs, "progress": progress}
+    if settings.scale is not None:
+        options["hold_scaling"] = hold_scaling
+    session.say("Leaving each row out")
+    found = model.leave_one_out(*(() if task.keeps_rows else _arguments(rows)), **options)
+    held = ", the scaling held" if hold_scaling or settings.scale == "held" else ""
     predictions = np.asarray(found.prediction)
+    if task.target is None:
+        margin = np.asarray(found.decision)
+        return LeftOut(ids, None, predictions, margin, float(np.mean(margin >= 0.0)), "one class",
+                       held)  # fmt: skip
     if task.target == "number":
         margin = -np.abs(predictions - rows.labels)
         score = float(-margin.mean())
     else:
         margin = _margins(np.asarray(found.decision), rows.labels, np.asarray(model.classes_))
         score = float(np.mean(predictions == rows.labels))
-    return LeftOut(ids, rows.labels, predictions, margin, score, str(task.target))
+    return LeftOut(ids, rows.labels, predictions, margin, score, str(task.target), held)
 
 
 def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[str, Any]:
@@ -95,7 +119,12 @@ def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[st
     started = time.perf_counter()
     with session.reading() as (connection, _, settings):
         task = TASKS[settings.task]
-        model = _usable(session, "cross-validate", "predict", task.target)
+        if task.target is None:
+            raise ValueError(
+                f"a model of task {settings.task!r} has no labels to score folds against; loo says "
+                "which of its rows it would take for strangers"
+            )
+        model = _usable(session)
         _, rows = _rows(connection, settings.n_features)
     if task.keeps_rows:
         scores = validated(model, cv=folds, scoring=scoring)["test_score"]
@@ -114,17 +143,10 @@ def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[st
     }
 
 
-def can_leave_one_out(settings_task: str, model: Any) -> bool:
-    """Whether there are labels to contradict, and a model that can."""
-    return TASKS[settings_task].target is not None and hasattr(model, "leave_one_out")
-
-
-def _usable(session: Session, verb: str, needs: str, target: str | None) -> Any:
+def _usable(session: Session) -> Any:
     model = session.model()
     if not is_fitted(model):
         raise StoreError(f"{session.folder!r} has learned nothing yet; learn some rows first")
-    if target is None or not hasattr(model, needs):
-        raise ValueError(f"{type(model).__name__} has no {verb} to compute")
     return model
 
 

@@ -10,22 +10,34 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+import numpy as np
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from adiabat.archive import HeldArchive, write_archive
 from adiabat.errors import StoreError
+from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.lssvc import LSSVC
+from adiabat.estimators.lssvr import LSSVR
+from adiabat.store import records
 from adiabat.store.digests import sha256
-from adiabat.store.session import Session
-from adiabat.store.tasks import is_fitted, machine
+from adiabat.store.session import Change, Session
+from adiabat.store.tasks import TASKS, is_fitted, machine
 
 
-def export(session: Session, path: str, form: str, reference: str | None) -> dict[str, Any]:
+def export(
+    session: Session, path: str, form: str, reference: str | None, with_ids: bool
+) -> dict[str, Any]:
     """Write the model to a file and the fact to the log; what the log says of it."""
     if form not in FORMATS:
         raise ValueError(f"format={form!r} is none of {', '.join(FORMATS)}")
 
-    def write(beside: str, change_model: Any) -> None:
-        FORMATS[form](change_model, beside)
+    def write(beside: str, change: Change) -> None:
+        if form == "adiabat" and with_ids:
+            _adiabat_with_ids(change, beside)
+        else:
+            FORMATS[form](change.model, beside)
 
     return publish(session, "export", path, form, reference, write)
 
@@ -36,7 +48,7 @@ def publish(
     path: str,
     form: str,
     reference: str | None,
-    write: Callable[[str, Any], None],
+    write: Callable[[str, Change], None],
 ) -> dict[str, Any]:
     """Have a file written that shows training rows or their ids, and the fact logged.
 
@@ -48,7 +60,7 @@ def publish(
         with session.changing(operation, reference) as change:
             if not is_fitted(change.model):
                 raise StoreError(f"{session.folder!r} has learned nothing yet; learn some rows")
-            write(beside, change.model)
+            write(beside, change)
             with open(beside, "rb") as file:
                 digest = sha256(file.read())
             change.model_changed = False
@@ -57,16 +69,37 @@ def publish(
                 "file": os.path.basename(target),
                 "sha256": digest,
             }
+            holds_rows = TASKS[change.settings.task].keeps_rows
         os.replace(beside, target)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(beside)
     assert change.entry is not None
-    return {"entry": change.entry.seq, "hash": change.entry.hash, **change.entry.body["details"]}
+    return {
+        "entry": change.entry.seq,
+        "hash": change.entry.hash,
+        "holds_rows": holds_rows,
+        **change.entry.body["details"],
+    }
 
 
 def _adiabat(model: Any, path: str) -> None:
     model.save(path)
+
+
+def _adiabat_with_ids(change: Change, path: str) -> None:
+    """A model file in which rows have the ids of the store, and not its numbers for them."""
+    held = HeldArchive(path)
+    change.model.save(held)
+    for prefix in ("", "machine."):  # of an estimator, or of one behind a scaler
+        if prefix + "ledger_ids" not in held.arrays:
+            continue
+        of_number = records.ids_by_number(change.connection)
+        ledger = Ledger()
+        ledger.append([of_number[number] for number in change.model.ids_.tolist()])
+        named = {**ledger.to_arrays(), "ledger_seen": held.arrays[prefix + "ledger_seen"]}
+        held.arrays.update({prefix + name: array for name, array in named.items()})
+    write_archive(path, held.manifest, held.arrays)
 
 
 def _sklearn(model: Any, path: str) -> None:
@@ -93,11 +126,33 @@ def _onnx(model: Any, path: str) -> None:
 def _plain(model: Any) -> Any:
     if machine(model) is not model:
         return _scaled(model)
+    if isinstance(model, (LSSVC, LSSVR)) and model.feature_map is None:
+        return _ridge(model)
     if not hasattr(model, "to_sklearn"):
+        kind = "with this kernel " if isinstance(model, (LSSVC, LSSVR)) else ""
         raise ValueError(
-            f"{type(model).__name__} has no counterpart in scikit-learn; use format='adiabat'"
+            f"{type(model).__name__} {kind}has no counterpart in scikit-learn; use format='adiabat'"
         )
     return model.to_sklearn()
+
+
+def _ridge(model: Any) -> Any:
+    """A least-squares machine on plain features: scikit-learn's ridge with the same plane.
+
+    It is fitted to the classes alone, so that it is whole in every version of scikit-learn.
+    """
+    if isinstance(model, LSSVR):
+        plain: Any = Ridge(alpha=model.rho, fit_intercept=model.fit_intercept)
+        targets = np.zeros(1)
+    else:
+        plain = RidgeClassifier(alpha=model.rho, fit_intercept=model.fit_intercept)
+        targets = model.classes_
+        if len(targets) < 2:
+            raise ValueError(f"the model knows one class, {targets.tolist()[0]!r}; learn another")
+    plain.fit(np.zeros((len(targets), model.n_features_in_)), targets)
+    plain.coef_ = np.reshape(model.coef_, np.shape(plain.coef_))
+    plain.intercept_ = np.reshape(model.intercept_, np.shape(plain.intercept_))
+    return plain
 
 
 def _scaled(model: Any) -> Any:

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from adiabat.estimators.sets import count_moves
 from adiabat.store import records
 from adiabat.store.session import Change
-from adiabat.store.tasks import certificate_fields, is_fitted, machine
+from adiabat.store.tasks import certificate_fields, is_fitted, machine, sets_by_id
 
 _LISTED: Final = 10
 
@@ -37,7 +38,8 @@ class Outcome:
     dry_run : bool
     moved : dict or None
         In a dry run, what would move: largest change of a decision value, predictions that change
-        on the rows that stay, rows that come into and out of the support.
+        on the rows that stay, rows that come into and out of the support, and how many go from
+        one set to another (``{"MARGIN to ERROR": 3}``).
     settled : list or None
         The columns of features, if this operation fixed them.
     """
@@ -69,6 +71,7 @@ class Watch:
         self._dry_run = dry_run
         self._before: dict[int, Any] | None = None
         self._support: set[int] = set()
+        self._sets: dict[int, str] = {}
         self._fields: dict[str, Any] = {}
         self._had_columns = True
 
@@ -77,6 +80,7 @@ class Watch:
         self._had_columns = change.settings.features is not None
         if self._dry_run:
             self._before, self._support = _decisions(change)
+            self._sets = sets_by_id(change.model)
 
     def end(self, change: Change, added: int = 0, removed: int = 0, revised: int = 0) -> None:
         """The model has moved."""
@@ -88,6 +92,7 @@ class Watch:
             moved = _compared(self._before, after)
             moved["support_entered"] = len(support - self._support)
             moved["support_left"] = len(self._support - support)
+            moved["sets"] = _moves(self._sets, sets_by_id(model))
         self._fields = {
             "added": added,
             "removed": removed,
@@ -131,6 +136,16 @@ def _decisions(change: Change) -> tuple[dict[int, Any], set[int]]:
     if hasattr(machine(model), "support_"):
         support = set(np.asarray(model.ids_)[machine(model).support_].tolist())
     return found, support
+
+
+def _moves(before: dict[int, str], after: dict[int, str]) -> dict[str, int]:
+    """Rows that are there before and after, by the sets that they leave and join."""
+    both = [number for number in after if number in before]
+    moves = count_moves(
+        np.array([before[number] for number in both], dtype=str),
+        np.array([after[number] for number in both], dtype=str),
+    )
+    return {f"{a} to {b}": count for (a, b), count in moves.items()}
 
 
 def _compared(before: dict[int, Any], after: dict[int, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import sqlalchemy as sa
 
 from adiabat.errors import StoreDamagedError
+from adiabat.store.connection import checked_text
 from adiabat.store.digests import canonical, commitment, leaf
 from adiabat.store.schema import records
 from adiabat.store.tasks import Rows
@@ -173,6 +174,12 @@ def read_all(connection: sa.Connection) -> Iterator[Record]:
     """All records, in the order in which they were learned."""
     for row in connection.execute(sa.select(records).order_by(records.c.number)):
         yield _record(row)
+
+
+def ids_by_number(connection: sa.Connection) -> dict[int, str]:
+    """The ids, by record number, in the order in which they were learned."""
+    chosen = sa.select(records.c.number, records.c.id).order_by(records.c.number)
+    return {number: checked_text(name) for number, name in connection.execute(chosen)}
 
 
 def known(connection: sa.Connection, ids: Sequence[str]) -> set[str]:

@@ -24,7 +24,7 @@ def report_page(
     settings: Settings,
     entries: Sequence[log.Entry],
     certificate: dict[str, Any],
-    left_out: LeftOut | None = None,
+    left_out: LeftOut,
 ) -> str:
     """The page of a fitted model.
 
@@ -37,8 +37,8 @@ def report_page(
         The whole log.
     certificate : dict
         Recomputed from the rows just now.
-    left_out : LeftOut, optional
-        Exact leave-one-out, where the task has labels.
+    left_out : LeftOut
+        Exact leave-one-out.
     """
     title = os.path.basename(os.path.abspath(name))
     return page(
@@ -51,7 +51,7 @@ def report_page(
             ),
             definition_list(_facts(settings, entries)),
             _history(entries, TASKS[settings.task].keeps_rows),
-            *(() if left_out is None else (_doubts(left_out),)),
+            _doubts(left_out),
             section("Log", table(_LOG_HEAD, [_log_row(entry) for entry in reversed(entries)])),
             paragraph(f"Written {_time(datetime.now(UTC).isoformat())} UTC.", "soft"),
         ],
@@ -135,19 +135,15 @@ def _doubts(left_out: LeftOut) -> Markup:
     """What the rows say of each other."""
     suspects = left_out.suspects(_SUSPECTS)
     parts = [paragraph(left_out.sentence())]
+    labelled = left_out.labels is not None
     if suspects:
-        parts.append(
-            paragraph(
-                "Rows most likely mislabelled: those that the model without them contradicts most."
-                if left_out.kind == "class"
-                else "Rows farthest from what the model without them predicts."
-            )
-        )
+        parts.append(paragraph(_DOUBTS[left_out.kind]))
         parts.append(
             table(
-                ("id", "stored", "predicted without it", "margin"),
+                ("id", *(("stored", "predicted without it") if labelled else ()), "margin"),
                 [
-                    [item["id"], _brief(item["label"]), _brief(item["prediction"]),
+                    [item["id"],
+                     *((_brief(item["label"]), _brief(item["prediction"])) if labelled else ()),
                      "" if item["margin"] is None else f"{item['margin']:.3f}"]
                     for item in suspects
                 ],
@@ -156,6 +152,11 @@ def _doubts(left_out: LeftOut) -> Markup:
     return section("Left out one by one", *parts)
 
 
+_DOUBTS: Final = {
+    "class": "Rows most likely mislabelled: those that the model without them contradicts most.",
+    "number": "Rows farthest from what the model without them predicts.",
+    "one class": "Rows that the model without them would take for strangers, farthest first.",
+}
 _LOG_HEAD = ("entry", "time", "operation", "rows", "residual", "reference", "hash")
 
 

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
-from adiabat.errors import IdError, StoreError
+from adiabat.errors import StoreError
 from adiabat.store import connection as database
 from adiabat.store import log, records, schema
-from adiabat.store.analysis import LeftOut, can_leave_one_out, cross_validate, leave_one_out
+from adiabat.store.analysis import LeftOut, Progress, cross_validate, leave_one_out
 from adiabat.store.changes import (
     add_batch,
     correct_records,
@@ -23,25 +23,22 @@ from adiabat.store.changes import (
 )
 from adiabat.store.encoding import (
     Batch,
-    as_id,
     encode,
     encode_arrays,
     table_ids,
     text_columns,
 )
 from adiabat.store.exports import export, publish
+from adiabat.store.lookup import find_records, names_of, require_new
 from adiabat.store.outcome import Outcome, Watch
 from adiabat.store.receipt import receipt
 from adiabat.store.report import report_page
 from adiabat.store.session import Change, Session
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Signer
-from adiabat.store.suppression import erased_among, lift_marks
 from adiabat.store.tables import Table, as_table, read_table
 from adiabat.store.tasks import Rows, certificate_fields, is_fitted, plain
 from adiabat.store.verification import Verification, verify
-
-_LISTED: Final = 10
 
 
 class Store:
@@ -99,8 +96,7 @@ class Store:
     def ids(self) -> list[str]:
         """Ids of the rows held, in the order in which they were learned."""
         with self._session.reading() as (connection, _, _):
-            chosen = sa.select(schema.records.c.id).order_by(schema.records.c.number)
-            return [database.checked_text(value) for value in connection.execute(chosen).scalars()]
+            return list(records.ids_by_number(connection).values())
 
     def __len__(self) -> int:
         with self._session.reading() as (connection, _, _):
@@ -177,9 +173,26 @@ class Store:
         """
         return verify(self._session, retrain=retrain, public_key=public_key)
 
-    def leave_one_out(self) -> LeftOut:
-        """What each row would get from the model without it: exact, and without a refit."""
-        return leave_one_out(self._session)
+    def leave_one_out(
+        self,
+        *,
+        hold_scaling: bool = False,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> LeftOut:
+        """What each row would get from the model without it: exact, and without a refit.
+
+        Parameters
+        ----------
+        hold_scaling : bool, default=False
+            For a store that scales its features exactly: hold the scaling of all rows, rather than
+            take each row out of it, too. Much faster.
+        n_jobs : int or None, default=None
+            Rows left out at a time, as in joblib.
+        progress : callable, optional
+            Called with (removals done, removals in all).
+        """
+        return leave_one_out(self._session, hold_scaling, n_jobs, progress)
 
     def cross_validate(self, *, folds: int = 5, scoring: str | None = None) -> dict[str, Any]:
         """Exact cross-validation: each fold is unlearned from the model in turn."""
@@ -224,7 +237,7 @@ class Store:
             else:
                 batch = encode(table, change.settings)
             watch.begin(change)
-            _require_new(change, batch.ids, allow_erased)
+            require_new(change, batch.ids, allow_erased)
             add_batch(change, batch)
             watch.end(change, added=len(batch))
         return watch.outcome(change)
@@ -255,9 +268,9 @@ class Store:
         if missing not in ("raise", "ignore"):
             raise ValueError(f"missing={missing!r} must be 'raise' or 'ignore'")
         watch = Watch("forget", dry_run)
-        names = _names(ids)
+        names = names_of(ids)
         with self._session.changing("forget", reference, dry_run) as change:
-            found = _find(change, names, missing)
+            found = find_records(change, names, missing)
             watch.begin(change)
             erase_records(change, found, suppress)
             watch.end(change, removed=len(found))
@@ -283,7 +296,7 @@ class Store:
         watch = Watch("revise", dry_run)
         table = _read(data, self.settings, delimiter)
         with self._session.changing("revise", reference, dry_run) as change:
-            found = _find(change, table_ids(table, change.settings), "raise")
+            found = find_records(change, table_ids(table, change.settings), "raise")
             watch.begin(change)
             correct_records(change, found, table)
             watch.end(change, revised=len(found))
@@ -328,6 +341,7 @@ class Store:
         *,
         format: str = "adiabat",
         reference: str | None = None,
+        with_ids: bool = True,
     ) -> dict[str, Any]:
         """Write the model to a file, and the fact to the log.
 
@@ -340,14 +354,17 @@ class Store:
             ONNX, which holds numbers in float32.
         reference : str, optional
             Kept in the log.
+        with_ids : bool, default=True
+            Whether a model file knows rows by their ids; else by their numbers in the store.
 
         Returns
         -------
         dict
-            What the log says of it. The file holds training rows, and erasing does not reach it.
+            What the log says of it. Erasing does not reach the file, which `holds_rows` unless the
+            task keeps none.
         """
         self.require_outside(path)
-        return export(self._session, os.fspath(path), format, reference)
+        return export(self._session, os.fspath(path), format, reference, with_ids)
 
     def receipt(self, reference: str) -> dict[str, Any]:
         """The receipt of what was erased under a reference, after a verification.
@@ -357,19 +374,32 @@ class Store:
         return receipt(self._session, reference)
 
     def report(
-        self, path: str | os.PathLike[str], *, reference: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        reference: str | None = None,
+        hold_scaling: bool = False,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """Write a page (HTML, nothing loaded) about the model, and the fact to the log."""
+        """Write a page (HTML, nothing loaded) about the model, and the fact to the log.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; not inside the store.
+        reference : str, optional
+            Kept in the log.
+        hold_scaling, n_jobs, progress
+            As in `leave_one_out`, which is part of the page.
+        """
         self.require_outside(path)
 
-        def write(beside: str, model: Any) -> None:
-            certificate = certificate_fields(model.certificate())
+        def write(beside: str, change: Change) -> None:
+            certificate = certificate_fields(change.model.certificate())
             assert certificate is not None
-            settings = self.settings
-            left_out = (
-                leave_one_out(self._session) if can_leave_one_out(settings.task, model) else None
-            )
-            text = report_page(self.path, settings, self.log(), certificate, left_out)
+            left_out = leave_one_out(self._session, hold_scaling, n_jobs, progress)
+            text = report_page(self.path, change.settings, self.log(), certificate, left_out)
             with open(beside, "w", encoding="utf-8") as file:
                 file.write(text)
 
@@ -383,46 +413,6 @@ def _read(data: Any, settings: Settings, delimiter: str | None) -> Table:
     if isinstance(data, (str, os.PathLike)):
         return read_table(os.fspath(data), text_columns(settings), delimiter)
     return as_table(data)
-
-
-def _names(ids: Any) -> list[str]:
-    given = list(ids) if hasattr(ids, "__iter__") and not isinstance(ids, str) else [ids]
-    names = [as_id(item) for item in given]
-    if len(set(names)) != len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise IdError(f"ids has {_listing(twice)} more than once; name each id once")
-    return names
-
-
-def _find(change: Change, names: Sequence[str], missing: str) -> list[records.Record]:
-    held = records.find(change.connection, names)
-    unknown = [name for name in names if name not in held]
-    if unknown and missing == "raise":
-        raise IdError(f"ids {_listing(unknown)} are not in the store; check them against its ids")
-    return [held[name] for name in names if name in held]
-
-
-def _require_new(change: Change, names: Sequence[str], allow_erased: bool) -> None:
-    held = records.known(change.connection, names)
-    if held:
-        raise IdError(
-            f"ids {_listing([name for name in names if name in held])} are in the store already; "
-            "use revise to correct them"
-        )
-    erased = erased_among(change, names)
-    if erased and not allow_erased:
-        raise IdError(
-            f"ids {_listing(erased)} were erased from this store and are refused; leave them out "
-            "of the file, or allow erased ids to come back"
-        )
-    if erased:
-        lift_marks(change, erased)
-        change.body["details"]["returned"] = len(erased)
-
-
-def _listing(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:_LISTED]))
-    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
 
 
 def _predictions(model: Any, batch: Batch) -> dict[str, Any]:

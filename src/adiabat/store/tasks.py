@@ -17,10 +17,12 @@ import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
+from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
 from adiabat.estimators.pipeline import IncrementalPipeline
+from adiabat.estimators.sets import sample_sets
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
@@ -219,3 +221,11 @@ def set_sizes(model: Any) -> dict[str, int] | None:
         error += int(np.sum(~between & (found.u != 0.0)))
         rows += len(found.u)
     return {"margin": margin, "error": error, "reserve": rows - margin - error}
+
+
+def sets_by_id(model: Any) -> dict[int, str]:
+    """The set of each row, by the number that the store has for it; {} without such sets."""
+    held = machine(model)
+    if not is_fitted(model) or not isinstance(held, KernelMachine):
+        return {}
+    return dict(zip(held.ids_.tolist(), sample_sets(held._model).tolist(), strict=True))

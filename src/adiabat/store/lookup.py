@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ids that a caller names, against those that the store has or had."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from adiabat.errors import IdError
+from adiabat.store import records
+from adiabat.store.encoding import as_id
+from adiabat.store.session import Change
+from adiabat.store.suppression import erased_among, lift_marks
+
+_LISTED: Final = 10
+
+
+def names_of(ids: Any) -> list[str]:
+    """Ids as the store writes them; IdError if one is named twice."""
+    given = list(ids) if hasattr(ids, "__iter__") and not isinstance(ids, str) else [ids]
+    names = [as_id(item) for item in given]
+    if len(set(names)) != len(names):
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
+        raise IdError(f"ids has {_listing(twice)} more than once; name each id once")
+    return names
+
+
+def find_records(change: Change, names: Sequence[str], missing: str) -> list[records.Record]:
+    """The records of these ids, in their order."""
+    held = records.find(change.connection, names)
+    unknown = [name for name in names if name not in held]
+    if unknown and missing == "raise":
+        raise IdError(f"ids {_listing(unknown)} are not in the store; check them against its ids")
+    return [held[name] for name in names if name in held]
+
+
+def require_new(change: Change, names: Sequence[str], allow_erased: bool) -> None:
+    """Refuse ids that are there, or were erased; lift the marks of those that may come back."""
+    held = records.known(change.connection, names)
+    if held:
+        raise IdError(
+            f"ids {_listing([name for name in names if name in held])} are in the store already; "
+            "use revise to correct them"
+        )
+    erased = erased_among(change, names)
+    if erased and not allow_erased:
+        raise IdError(
+            f"ids {_listing(erased)} were erased from this store and are refused; leave them out "
+            "of the file, or allow erased ids to come back"
+        )
+    if erased:
+        lift_marks(change, erased)
+        change.body["details"]["returned"] = len(erased)
+
+
+def _listing(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:_LISTED]))
+    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
