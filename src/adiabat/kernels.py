@@ -111,6 +111,10 @@ class Kernel:
             _require_nonnegative(A)
         return np.ones(A.shape[0])
 
+    def features(self, A: Any) -> FloatArray:
+        """What ``linear`` multiplies: the rows of A, measured from the origin."""
+        return np.asarray(self._from_origin(_as_rows(A)), dtype=np.float64)
+
     def norms(self, A: Any) -> FloatArray | None:
         """Squared norms for `block` to reuse: for ``rbf``, measured from the origin; else None."""
         if self.name != "rbf":

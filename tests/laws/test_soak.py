@@ -6,6 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from adiabat.engine import samples as engine_samples
+
 from laws.soak import Tally, soak, soak_families
 from laws.streams import with_third_class
 from oracles.kinds import families, variants
@@ -54,6 +56,18 @@ ONCE_FAILED_TUNED = [
 def test_a_tuned_stream_that_once_failed(kind: str, name: str, solver: str, seed: int) -> None:
     problem = {**families(kind), **variants(kind)}[name](np.random.default_rng(seed))
     tally = soak(name, problem, solver, seed, steps=25, check=5, tune=True)
+    assert not tally.faults
+
+
+def test_a_row_that_never_had_a_column_moves_with_its_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # it depended on the margin, was traded to a bound, and that bound moved: its rate was written
+    # outside of the array, which in time ended the process
+    monkeypatch.setattr(engine_samples, "THIN", -1)
+    name = "linear_many_rows-epsilon=100"
+    problem = variants("svr")[name](np.random.default_rng(7700))
+    tally = soak(name, problem, "path", 7700, steps=25, check=5, tune=True)
     assert not tally.faults
 
 

@@ -35,4 +35,5 @@ cdef class Moving:
     cdef bint _is_driven(self, Py_ssize_t i) noexcept nogil
     cdef double _rate(self, Py_ssize_t i) noexcept nogil
     cdef int _become(self, Py_ssize_t row, unsigned char role) except -1 nogil
+    cdef int _give_column(self, Py_ssize_t row) except -1 nogil
     cdef int _product(self, double* out) except -1 nogil

@@ -38,7 +38,7 @@ cdef class Moving:
         self.b, self._dd, self._n_watch = b, dd, watch
         self._du = np.zeros(n)
         self._place = np.empty(n, dtype=np.int64)
-        self._coef = np.zeros(0)
+        self._coef, self._work = np.zeros(0), np.zeros(0)
         self._largest, self._most_dt, self._bounds_move = 0.0, 0.0, False
         for i in range(n):
             self._largest = max(self._largest, self._diagonal[self._at[i]])
@@ -108,7 +108,7 @@ cdef class Moving:
         self._factor._reserve(self._factor.size + 1)
         if self._coef.shape[0] != self._gram.n_slots:
             self._coef = np.zeros(self._gram.n_slots)
-        if self._work is None or self._work.shape[0] < self._factor._capacity:
+        if self._work.shape[0] < self._factor._capacity:
             self._work = np.empty(self._factor._capacity)
             self._slots = np.empty(self._factor._capacity, dtype=np.int64)
         self._slot_of = self._gram.slot_of
@@ -160,12 +160,21 @@ cdef class Moving:
         self._most_moving = max(self._most_moving, self._moving + fabs(self._dd))
         self._square += rate * (
             2.0 * self._drive[self._place[row]] + rate * self._diagonal[self._at[row]])
+        if self._slot_of[self._at[row]] < 0:
+            self._give_column(row)
         slot = self._slot_of[self._at[row]]
         self._coef[slot] = rate
         self._product(&self._column[0])
         self._coef[slot] = 0.0
         for k in range(self._watched.shape[0]):
             self._drive[k] += self._column[k]
+        return 0
+
+    cdef int _give_column(self, Py_ssize_t row) except -1 nogil:
+        """A slot for a row that never carried weight, and buffers as long as there are slots."""
+        with gil:
+            self._columns(self._at_array[row: row + 1])
+            self._make_room()
         return 0
 
     cdef int _product(self, double* out) except -1 nogil:

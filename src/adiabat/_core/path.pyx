@@ -295,9 +295,7 @@ cdef class Motion(Moving):
             return 0
         self._member[row] = 1
         if self._factor.size >= self._factor._capacity or self._slot_of[self._at[row]] < 0:
-            with gil:
-                self._columns(self._at_array[row: row + 1])
-                self._make_room()
+            self._give_column(row)
         self._become(row, _MARGIN)
         return 1
 

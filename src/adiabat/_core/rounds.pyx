@@ -21,7 +21,7 @@ import numpy as np
 
 from adiabat._core.box import coordinate_descent
 from adiabat._core.factor cimport Factor
-from adiabat._core.gram cimport WIDTH, Gram
+from adiabat._core.gram cimport Gram
 
 # What sum u may differ from d by rounding, as a part of the sum of |u|.
 cdef double SLACK = 1e-13
@@ -185,15 +185,15 @@ cdef class Rounds:
         """Residuals of MARGIN rows after rows with columns moved by amounts."""
         cdef const long long[::1] margin = self._factor.rows
         cdef const long long[::1] slots = self._gram.slot_of[np.asarray(self._at)[movers]]
-        cdef double** panel = self._gram._data
-        cdef Py_ssize_t i, j, row
+        cdef Py_ssize_t i, j, k = slots.shape[0]
         cdef double total
+        cdef double[::1] values = np.empty(k)
         with nogil:
-            for i in range(margin.shape[0]):
-                row = self._at[margin[i]] * WIDTH
+            for i in range(margin.shape[0] if k else 0):
+                self._gram.row_into(self._at[margin[i]], &slots[0], k, &values[0])
                 total = 0.0
-                for j in range(slots.shape[0]):
-                    total += panel[slots[j] // WIDTH][row + slots[j] % WIDTH] * amounts[j]
+                for j in range(k):
+                    total += values[j] * amounts[j]
                 self._residual[margin[i]] += total
 
     # ---- 2. the look ----------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat._core.gram import Gram
+from adiabat._core.thin import Thin
 from adiabat.engine.threads import in_slices
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
@@ -28,6 +29,8 @@ BLOCK_ENTRIES = 8_000_000
 # New samples in batches up to this size get their whole kernel column at once: the product that
 # fills their row against the slots already reads every sample.
 EAGER_BATCH = 256
+# With so many dense features or fewer, a linear kernel is read from them: no columns are formed.
+THIN = 256
 # Samples among which a user's own kernel is inspected, and the negative part of its spectrum that
 # may be rounding: a matrix that was once float32 has 1e-8.
 INSPECTED = 200
@@ -44,6 +47,7 @@ class Samples:
         self.diagonal = np.empty(0)
         self._store: Any = None  # dense: buffer with room to grow; CSR: exact
         self._norms: FloatArray | None = None
+        self._features: FloatArray | None = None  # where thin: the store as the kernel measures it
 
     # -- what is there ---------------------------------------------------------------------------
 
@@ -58,6 +62,17 @@ class Samples:
         if self._store is None or sp.issparse(self._store):
             return self._store
         return self._store[: self.n, : self.n] if self.precomputed else self._store[: self.n]
+
+    @property
+    def thin(self) -> bool:
+        """Whether K = XX' is read from X itself, whose features are few."""
+        return isinstance(self.gram, Thin)
+
+    @property
+    def features(self) -> FloatArray:
+        """Where thin: X such that K = XX', by position."""
+        assert self._features is not None
+        return self._features[: self.n]
 
     def rows(self, positions: Any) -> Any:
         """Feature rows at positions."""
@@ -128,6 +143,7 @@ class Samples:
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
         other._store, other._norms = self._store, self._norms
+        other._features = self._features
         return other
 
     # -- change ----------------------------------------------------------------------------------
@@ -144,7 +160,10 @@ class Samples:
         positions = np.arange(first, first + k)
         occupied = np.flatnonzero(self.gram.owner >= 0)
         owners = self.gram.owner[occupied]
-        if k <= EAGER_BATCH:
+        if self.thin:
+            self.gram.append(k, occupied[:0], np.empty((k, 0)))
+            self._check_diagonal(positions, self._own(positions))
+        elif k <= EAGER_BATCH:
             self.gram.append(k, occupied[:0], np.empty((k, 0)))
             self._claim(positions)
             self.gram.write(positions, occupied, self.between(owners, positions).T)
@@ -211,11 +230,25 @@ class Samples:
                 grown[:n] = self._store[:n]
                 self._store = grown
             self._store[n : n + k] = dense
+            if self.kernel.name == "linear" and dense.shape[1] <= THIN:
+                self._measure(n, n + k)
         norms = self.kernel.norms(X)
         if norms is not None:
             kept = np.empty(0) if self._norms is None else self._norms[:n]
             self._norms = np.concatenate([kept, norms])
         self.n = n + k
+
+    def _measure(self, first: int, last: int) -> None:
+        """Features of rows that came into the store; of all, if that is a new one."""
+        if self.kernel.origin is None:
+            self._features = self._store
+        else:
+            if self._features is None or len(self._features) < len(self._store):
+                self._features, first = np.zeros(self._store.shape), 0
+            self._features[first:last] = self.kernel.features(self._store[first:last])
+        if not isinstance(self.gram, Thin):
+            self.gram = Thin(in_slices)
+        self.gram.hold(self._features)
 
     def _store_kernel_rows(self, K: FloatArray) -> None:
         k, n = K.shape[0], self.n
@@ -245,14 +278,20 @@ class Samples:
             self._store[left : self.n] = 0.0
             self._store[:, left : self.n] = 0.0
         else:
-            self._store[hole] = self._store[tail]
-            self._store[left : self.n] = 0.0
+            for rows in self._dense():
+                rows[hole] = rows[tail]
+                rows[left : self.n] = 0.0
         for values in (self.diagonal, self._norms):
             if values is not None:
                 values[hole] = values[tail]
         self._shorten(left)
         self.n = left
         return tail, hole
+
+    def _dense(self) -> list[FloatArray]:
+        """The arrays that hold a row for each sample."""
+        apart = self._features is not None and self._features is not self._store
+        return [self._store, self._features] if apart else [self._store]  # type: ignore[list-item]
 
     def _shorten(self, n: int) -> None:
         # copies: a view would keep the values of samples that are gone
@@ -266,7 +305,8 @@ class Samples:
         if self._store is not None and sp.issparse(self._store):
             self._store = self._store[:n]
         elif self._store is not None:
-            self._store[n:] = 0.0
+            for rows in self._dense():
+                rows[n:] = 0.0
             if self.precomputed:
                 self._store[:, n:] = 0.0
         self._shorten(n)

@@ -321,7 +321,13 @@ class Solver:
             machine.r = f[machine.at, column] + (machine.b - machine.t)
 
     def _blocks(self, weights: FloatArray) -> list[tuple[FloatArray, Any, FloatArray]]:
-        """Panels, which of their columns carry weight (all, or few), and these weights."""
+        """Panels, which of their columns carry weight (all, or few), and these weights.
+
+        Where K = XX' is thin: X, all of its columns, and X' weights.
+        """
+        if self.samples.thin:
+            X = self.samples.features
+            return [(X, slice(None), X.T @ weights)]
         used: BoolArray = np.asarray(weights.any(axis=1))
         blocks: list[tuple[FloatArray, Any, FloatArray]] = []
         for i, count in enumerate(used.reshape(-1, PANEL_WIDTH).sum(axis=1).tolist()):

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import numpy as np
+import numpy.typing as npt
+
+from adiabat._core.gram import Gram
+
+class Thin(Gram):
+    def hold(self, X: npt.NDArray[np.float64]) -> None: ...

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A Gram whose columns are never formed: K = XX' with few features.
+
+Under a linear kernel a product with K goes through the features, one vector w for all columns:
+
+    f[rows] = X[rows] (X' coef)          n d numbers read, however many samples carry weight
+
+while columns would be n numbers for each of them, thousands where most weights are at a bound.
+Every sample has a slot, its own position, at no cost: nothing is claimed, kept or released.
+
+Invariant: X[i] are the features of sample i < n; slot_of[i] = i and owner[i] = i.
+"""
+
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+import numpy as np
+
+from adiabat._core.blas cimport axpy, dot
+from adiabat._core.gram cimport Gram
+
+
+cdef class Thin(Gram):
+    """Kernel values from features that are held elsewhere."""
+
+    cdef const double[:, ::1] _X
+
+    @property
+    def n_slots(self):
+        """Number of slots: one for each sample."""
+        return self.n
+
+    def hold(self, X):
+        """Take kernel values from the rows of X, now and when it has been written to."""
+        self._X = X
+
+    def append(self, Py_ssize_t k, slots, block):
+        """Add k samples at the end, which X already holds."""
+        self._number(self.n + k)
+
+    def _number(self, Py_ssize_t n):
+        if n > self.capacity:
+            self.capacity = max(n, self.capacity + self.capacity // 2, 64)
+            self.slot_of = np.arange(self.capacity)
+        self.owner = self.slot_of[:n]
+        self.n = n
+
+    def claim(self, samples, columns, Py_ssize_t entries=0):
+        """Nothing to do: every sample has a slot."""
+
+    def release(self, keep, Py_ssize_t spare):
+        """Nothing to do: a slot holds nothing."""
+
+    def gather_front(self, keep, Py_ssize_t tolerated, Py_ssize_t most):
+        """Nothing to do: slots stay where their samples are."""
+
+    def remove(self, samples):
+        """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays.
+
+        It is for the holder of X to move its rows.
+        """
+        gone = np.zeros(self.n, dtype=bool)
+        gone[samples] = True
+        left = self.n - int(gone.sum())
+        self._number(left)
+        return left + (~gone[left:]).nonzero()[0], gone[:left].nonzero()[0]
+
+    def fork(self):
+        """The same samples, to be read only."""
+        cdef Thin other = Thin(self._share)
+        other._X = self._X
+        other._number(self.n)
+        return other
+
+    def multiply(self, const double[::1] coef, double[::1] out, rows=None):
+        """out = K[rows] @ coef  (all samples if rows is None), shared out by rows."""
+        cdef const long long[::1] at = self.owner if rows is None else rows
+        cdef double[::1] w = np.zeros(self._X.shape[1])
+        if at.shape[0] == 0:
+            return
+        with nogil:
+            self._weigh(&coef[0], &w[0])
+
+        def multiply(part):
+            cdef Py_ssize_t start = part.start, stop = part.stop
+            with nogil:
+                self._values(&w[0], &at[start], stop - start, &out[start])
+
+        self._share(multiply, at.shape[0], at.shape[0] * w.shape[0])
+
+    cdef void _weigh(self, const double* coef, double* w) noexcept nogil:
+        """w += X' coef"""
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            if coef[i] != 0.0:
+                axpy(self._X.shape[1], coef[i], &self._X[i, 0], w)
+
+    cdef void _values(self, const double* w, const long long* rows, Py_ssize_t n_rows,
+                      double* out) noexcept nogil:
+        """out = X[rows] w"""
+        cdef Py_ssize_t i
+        for i in range(n_rows):
+            out[i] = dot(self._X.shape[1], &self._X[rows[i], 0], w)
+
+    cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,
+                     double* out) noexcept nogil:
+        """out = K[rows, slots] @ coef; -1 if there is no memory for it."""
+        cdef double* w = <double*> malloc(self._X.shape[1] * sizeof(double))
+        if w == NULL:
+            return -1
+        memset(w, 0, self._X.shape[1] * sizeof(double))
+        self._weigh(coef, w)
+        self._values(w, rows, n_rows, out)
+        free(w)
+        return 0
+
+    cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,
+                       double* out) noexcept nogil:
+        """out[j] = K[sample, slots[j]]."""
+        cdef Py_ssize_t j
+        for j in range(k):
+            out[j] = dot(self._X.shape[1], &self._X[sample, 0], &self._X[slots[j], 0])
+
+    def gather(self, const long long[::1] rows, slots, double[:, ::1] out):
+        """out[i, j] = K[rows[i], slots[j]]."""
+        X = np.asarray(self._X)
+        np.matmul(X[rows], X[slots].T, out=np.asarray(out))
