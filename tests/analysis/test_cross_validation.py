@@ -227,7 +227,8 @@ def test_a_class_that_goes_with_its_fold():
 @pytest.mark.parametrize(
     ("case", "name", "values"),
     [("three classes", "C", [0.1, 10.0, 1.0]), ("binary", "gamma", [0.01, 0.3]),
-     ("numbers", "epsilon", [0.01, 0.5]), # above C = 0.05 rows of this family have f = 0 exactly, and rounding would decide
+     ("numbers", "epsilon", [0.01, 0.5]),
+     # above C = 0.05 rows of this family have f = 0 exactly, and rounding would decide
      ("linear of low rank", "C", [0.01, 0.03])],
 )  # fmt: skip
 def test_validation_curve_is_that_of_scikit_learn(case, name, values):
