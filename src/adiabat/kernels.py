@@ -30,6 +30,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 
+from adiabat._core.distances import scaled_distances
 from adiabat.errors import IndefiniteKernelError
 from adiabat.statistics import dense_slices, entry_variance, offset_origin, squared_norms
 
@@ -89,12 +90,26 @@ class Kernel:
         if self.name == "poly":
             return self._poly(_products(A, B))
         if self.name == "rbf":
-            return self._rbf(A, B, A_norms, B_norms)
+            return self._rbf_block(A, B, A_norms, B_norms)
         distances = _city_block(A, B) if self.name == "laplacian" else _chi2_distances(A, B)
         for part in _chunks(distances):
             np.multiply(part, -self.gamma, out=part)
             np.exp(part, out=part)
         return distances
+
+    @property
+    def takes_products(self) -> bool:
+        """Whether `from_products` applies: values follow from <a, b> and the norms."""
+        return self.name in ("linear", "poly", "rbf") and self.origin is None
+
+    def from_products(
+        self, products: FloatArray, A_norms: FloatArray | None, B_norms: FloatArray | None
+    ) -> FloatArray:
+        """Kernel values from products <a, b> in C order, in their place; norms as in `block`."""
+        if self.name == "rbf":
+            assert A_norms is not None and B_norms is not None
+            return self._rbf(products, A_norms, B_norms)
+        return self._poly(products) if self.name == "poly" else _require_finite(products, self.name)
 
     def diagonal(self, A: Any) -> FloatArray:
         """Kernel value of every row of `A` with itself, shape (n,)."""
@@ -189,7 +204,7 @@ class Kernel:
                     np.multiply(part, base, out=part)
         return _require_finite(products, self.name)
 
-    def _rbf(
+    def _rbf_block(
         self, A: Any, B: Any, A_norms: FloatArray | None, B_norms: FloatArray | None
     ) -> FloatArray:
         same = A is B
@@ -199,21 +214,21 @@ class Kernel:
             A_norms = _require_finite(squared_norms(A), self.name)
         if B_norms is None:
             B_norms = A_norms if same else _require_finite(squared_norms(B), self.name)
-        block = _products(A, B)
-        # -gamma d^2 = 2 gamma (<a, b> - ||a||^2 / 2 - ||b||^2 / 2); halving is exact.
-        half_a, half_b = np.multiply(A_norms, 0.5)[:, None], np.multiply(B_norms, 0.5)
-        rows = max(1, _CHUNK_ENTRIES // max(1, block.shape[1]))
-        for start in range(0, block.shape[0], rows):
-            part = block[start : start + rows]
-            np.subtract(part, half_a[start : start + rows], out=part)
-            np.subtract(part, half_b, out=part)
-            # A squared distance that rounding made negative would give a value above one.
-            np.minimum(part, 0.0, out=part)
-            np.multiply(part, 2.0 * self.gamma, out=part)
-            np.exp(part, out=part)
+        block = self._rbf(_products(A, B), A_norms, B_norms)
         if same:
             np.fill_diagonal(block, 1.0)
         return block
+
+    def _rbf(self, products: FloatArray, A_norms: FloatArray, B_norms: FloatArray) -> FloatArray:
+        # -gamma d^2 = 2 gamma (<a, b> - ||a||^2 / 2 - ||b||^2 / 2); halving is exact.
+        half_a, half_b = np.multiply(A_norms, 0.5), np.multiply(B_norms, 0.5)
+        rows = max(1, _CHUNK_ENTRIES // max(1, products.shape[1]))
+        for start in range(0, products.shape[0], rows):
+            part = products[start : start + rows]
+            # A squared distance that rounding made negative would give a value above one.
+            scaled_distances(part, half_a[start : start + rows], half_b, 2.0 * self.gamma)
+            np.exp(part, out=part)
+        return products
 
     def _from_origin(self, A: Any) -> Any:
         if self.origin is None:

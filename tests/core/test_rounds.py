@@ -31,7 +31,7 @@ class Rig:
         self.K = self.kernel[np.ix_(self.at, self.at)]
         self.gram = Gram()
         self.gram.append(N // 2, np.empty(0, dtype=np.int64), np.empty((N // 2, 0)))
-        self.gram.claim(np.arange(N // 2), lambda rows: np.ascontiguousarray(self.kernel[:, rows]))
+        self.gram.claim(np.arange(N // 2), lambda rows: self.kernel[rows, : N // 2])
         self.margin = np.arange(0, 2 * SIZE, 2)
         self.factor = Factor(1.0, 1e-9)
         assert self.factor.rebuild(self.block(self.margin, self.margin), self.margin).all()

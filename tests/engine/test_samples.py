@@ -18,8 +18,10 @@ from adiabat.engine.samples import EAGER_BATCH, Samples
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel, make_kernel
 
-FORMS = ["dense", "csr", "precomputed"]
+FORMS = ["dense", "zeros", "csr", "precomputed"]
 POINTS = np.random.default_rng(0).standard_normal((900, 3))
+# One feature of three at most is not zero: dense rows that are kept by their entries as well.
+SPARSE_POINTS = POINTS * np.eye(4, 3)[np.random.default_rng(1).integers(0, 4, 900)]
 
 
 def kernel(name: str = "rbf") -> Kernel:
@@ -27,6 +29,7 @@ def kernel(name: str = "rbf") -> Kernel:
 
 
 EXACT = kernel().block(POINTS, POINTS)
+SPARSE_EXACT = kernel().block(SPARSE_POINTS, SPARSE_POINTS)
 
 
 class Held:
@@ -34,14 +37,16 @@ class Held:
 
     def __init__(self, form: str) -> None:
         self.form = form
+        self.points = SPARSE_POINTS if form == "zeros" else POINTS
+        self.exact = SPARSE_EXACT if form == "zeros" else EXACT
         self.samples = Samples(kernel("precomputed" if form == "precomputed" else "rbf"))
         self.who = np.empty(0, dtype=np.int64)
         self.came = 0
 
     def rows(self, new: npt.NDArray[np.int64]) -> Any:
         if self.form == "precomputed":
-            return EXACT[np.ix_(new, np.concatenate([self.who, new]))]
-        return sp.csr_array(POINTS[new]) if self.form == "csr" else POINTS[new]
+            return self.exact[np.ix_(new, np.concatenate([self.who, new]))]
+        return sp.csr_array(self.points[new]) if self.form == "csr" else self.points[new]
 
     def add(self, k: int) -> None:
         new = np.arange(self.came, self.came + k)
@@ -59,7 +64,7 @@ class Held:
     def check(self) -> None:
         samples, n = self.samples, len(self.who)
         assert samples.n == samples.gram.n == n == len(samples.diagonal)
-        K = EXACT[np.ix_(self.who, self.who)]
+        K = self.exact[np.ix_(self.who, self.who)]
         everyone = np.arange(n)
         np.testing.assert_allclose(samples.block(everyone, everyone), K, atol=1e-14)
         np.testing.assert_allclose(samples.diagonal, K.diagonal(), atol=1e-14)
@@ -68,7 +73,7 @@ class Held:
         data = samples.data
         if n and self.form != "precomputed":
             dense = data.toarray() if sp.issparse(data) else data
-            np.testing.assert_array_equal(dense, POINTS[self.who])
+            np.testing.assert_array_equal(dense, self.points[self.who])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -91,7 +96,7 @@ def test_samples_are_as_their_mirror(form: str, steps: list[tuple[bool, float, i
         held.check()
         if len(held.who):  # columns that nobody has yet
             some = np.random.default_rng(number).integers(0, len(held.who), 6)
-            exact = EXACT[np.ix_(held.who, held.who[some])]
+            exact = held.exact[np.ix_(held.who, held.who[some])]
             found = held.samples.between(np.arange(len(held.who)), some)
             np.testing.assert_allclose(found, exact, atol=1e-14)
 
@@ -124,10 +129,10 @@ def test_among_asks_for_no_columns(form: str) -> None:
     held = Held(form)
     held.add(EAGER_BATCH + 10)
     some = np.array([200, 3, 77])
-    np.testing.assert_allclose(held.samples.among(some), EXACT[np.ix_(some, some)], atol=1e-14)
+    np.testing.assert_allclose(held.samples.among(some), held.exact[np.ix_(some, some)], atol=1e-14)
     assert np.all(held.samples.gram.slot_of[: held.samples.n] < 0)
     held.samples.slots(some)
-    np.testing.assert_allclose(held.samples.among(some), EXACT[np.ix_(some, some)], atol=1e-14)
+    np.testing.assert_allclose(held.samples.among(some), held.exact[np.ix_(some, some)], atol=1e-14)
     assert held.samples.among(np.empty(0, dtype=np.int64)).shape == (0, 0)
 
 
@@ -154,9 +159,12 @@ def test_the_removed_leave_nothing_behind(form: str) -> None:
     names = held.who[gone].copy()
     held.remove(gone)
     store = held.samples._store
-    values = store.data if sp.issparse(store) else np.asarray(store).ravel()
-    traces = EXACT[names] if form == "precomputed" else POINTS[names]
-    traces = traces[traces != 1.0]  # the diagonal of everyone
+    kept = [getattr(store, name) for name in ("_rows", "_values") if hasattr(store, name)]
+    if store.nonzeros is not None:
+        kept.append(store.nonzeros._value)
+    values = np.concatenate([array.ravel() for array in kept])
+    traces = held.exact[names] if form == "precomputed" else held.points[names]
+    traces = traces[(traces != 0.0) & (traces != 1.0)]  # the diagonal of everyone
     assert np.intersect1d(values, traces).size == 0
     held.check()
 

@@ -20,7 +20,7 @@ cdef class Gram:
 
     cdef int _place(self, Py_ssize_t p, panel) except -1
     cdef int _fill(
-        self, const size_t[::1] tops, Py_ssize_t first, const double[:, ::1] columns
+        self, const size_t[::1] tops, Py_ssize_t first, const double[:, :] columns
     ) except -1
     cdef Py_ssize_t _single_out(self, const double* coef, Py_ssize_t* active, Py_ssize_t* n_active,
                                 Py_ssize_t* single) noexcept nogil

@@ -123,7 +123,7 @@ cdef class Gram:
                     (<double*> tops[j])[at[i] * WIDTH] = block[i, j]
 
     def claim(self, samples, columns, Py_ssize_t entries=0):
-        """Give samples slots; columns(rows)[j, i] = k(samples[j], x_rows[i]) for slices of rows.
+        """Give samples slots; columns(rows)[i, j] = k(x_rows[i], samples[j]) for slices of rows.
 
         `entries` is the size of what `columns` reads for all rows, if it may be called by threads.
         A slot is filled first and owned afterwards: one with an owner is always complete, and one
@@ -164,10 +164,10 @@ cdef class Gram:
         return out
 
     cdef int _fill(
-        self, const size_t[::1] tops, Py_ssize_t first, const double[:, ::1] columns
+        self, const size_t[::1] tops, Py_ssize_t first, const double[:, :] columns
     ) except -1:
-        """K[first + i, slots[j]] = columns[j, i]."""
-        cdef Py_ssize_t i, j, start = 0, stop, m = columns.shape[1]
+        """K[first + i, slots[j]] = columns[i, j]."""
+        cdef Py_ssize_t i, j, start = 0, stop, m = columns.shape[0]
         cdef double* into
         with nogil:
             while start < m:
@@ -175,7 +175,7 @@ cdef class Gram:
                 for j in range(tops.shape[0]):
                     into = <double*> tops[j] + first * WIDTH
                     for i in range(start, stop):
-                        into[i * WIDTH] = columns[j, i]
+                        into[i * WIDTH] = columns[i, j]
                 start = stop
         return 0
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.factor import Factor
-from adiabat.certificate import Verdict
+from adiabat.certificate import Verdict, judge
 from adiabat.engine.samples import Samples
 from adiabat.engine.threads import in_slices
 
@@ -229,7 +229,17 @@ class Machine:
         self.factor.tidy()
         stay = np.flatnonzero(keep)
         for name in ("at", "t", "lo", "hi", "u", "r", "in_margin"):
-            setattr(self, name, getattr(self, name)[stay])
+            setattr(self, name, getattr(self, name).take(stay))
+
+    def rows_at(self, positions: IntArray) -> IntArray:
+        """Rows that stand for samples at positions; k times the same, its first k rows."""
+        order = np.argsort(self.at, kind="stable")
+        place = np.arange(len(positions))
+        starts = np.ones(len(positions), dtype=bool)
+        starts[1:] = positions[1:] != positions[:-1]
+        repeat = place - np.maximum.accumulate(np.where(starts, place, 0))
+        rows: IntArray = order[np.searchsorted(self.at[order], positions) + repeat]
+        return rows
 
     # -- kernel and weights ----------------------------------------------------------------------
 
@@ -261,6 +271,10 @@ class Machine:
         """How far a sum of weights is from d, beyond rounding."""
         balance = abs(float(u.sum()) - self.d)
         return 0.0 if balance <= 8.0 * EPSILON * float(np.abs(u).sum()) else balance
+
+    def hear_the_judge(self) -> None:
+        """A verdict on u and b, from residuals just computed afresh."""
+        self.verdict = judge(self.r, self.u, self.t, self.lo, self.hi, self.d, self.b)
 
     def centre_bias(self) -> None:
         """Without a row strictly inside its box b has an interval: take its middle (LIBSVM's).

@@ -16,7 +16,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat._core.gram import Gram
+from adiabat._core.sparse_rows import in_lanes
 from adiabat._core.thin import Thin
+from adiabat.engine.stores import Store, ThinStore, make_store
 from adiabat.engine.threads import in_slices
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
@@ -29,8 +31,9 @@ BLOCK_ENTRIES = 8_000_000
 # New samples in batches up to this size get their whole kernel column at once: the product that
 # fills their row against the slots already reads every sample.
 EAGER_BATCH = 256
-# With so many dense features or fewer, a linear kernel is read from them: no columns are formed.
-THIN = 256
+# Features up to which rows are laid side by side for products with nonzero entries: 16 of them,
+# which is 2 MB, should stay in the cache.
+MOST_FEATURES = 1 << 14
 # Samples among which a user's own kernel is inspected, and the negative part of its spectrum that
 # may be rounding: a matrix that was once float32 has 1e-8.
 INSPECTED = 200
@@ -45,9 +48,8 @@ class Samples:
         self.gram = Gram(in_slices)
         self.n = 0
         self.diagonal = np.empty(0)
-        self._store: Any = None  # dense: buffer with room to grow; CSR: exact
+        self._store: Store | Any = None  # from the first `add` on it is there
         self._norms: FloatArray | None = None
-        self._features: FloatArray | None = None  # where thin: the store as the kernel measures it
 
     # -- what is there ---------------------------------------------------------------------------
 
@@ -59,9 +61,7 @@ class Samples:
     @property
     def data(self) -> Any:
         """Feature rows by position (or the kernel matrix, if that was given)."""
-        if self._store is None or sp.issparse(self._store):
-            return self._store
-        return self._store[: self.n, : self.n] if self.precomputed else self._store[: self.n]
+        return None if self._store is None else self._store.data
 
     @property
     def thin(self) -> bool:
@@ -71,21 +71,21 @@ class Samples:
     @property
     def features(self) -> FloatArray:
         """Where thin: X such that K = XX', by position."""
-        assert self._features is not None
-        return self._features[: self.n]
+        assert isinstance(self._store, ThinStore)
+        return self._store.measured[: self.n]
 
     def rows(self, positions: Any) -> Any:
         """Feature rows at positions."""
-        return self.data[positions]
+        return self._store.rows(positions)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Kernel values between samples, from the data themselves."""
         if self.precomputed:
-            return np.ascontiguousarray(self._store[np.ix_(rows, columns)])
+            return np.ascontiguousarray(self.data[np.ix_(rows, columns)])
         norms = self._norms
         return self.kernel.block(
-            self.data[rows],
-            self.data[columns],
+            self.rows(rows),
+            self.rows(columns),
             None if norms is None else norms[rows],
             None if norms is None else norms[columns],
         )
@@ -95,20 +95,34 @@ class Samples:
         self.gram.claim(positions, *self._columns(positions))
 
     def _columns(self, columns: IntArray) -> tuple[Callable[[slice], FloatArray], int]:
-        """Kernel values of some samples against a slice of all, and what is read for all."""
+        """Kernel values of a slice of all samples against some, and what is read for all."""
+        kernel, norms = self.kernel, self._norms
         if self.precomputed:
-            return lambda rows: np.ascontiguousarray(self._store[columns, rows]), 0
-        norms, data = self._norms, self.data
-        others, other_norms = data[columns], None if norms is None else norms[columns]
-        if self.kernel.function is not None or sp.issparse(data):
-            whole = self.kernel.block(others, data, other_norms, norms)
-            return lambda rows: np.ascontiguousarray(whole[:, rows]), 0
+            values = self.data
+            return lambda rows: values[rows, columns], 0
+        others, other_norms = self.rows(columns), None if norms is None else norms[columns]
+        nonzeros, k = self._store.nonzeros, len(columns)
+        if nonzeros is not None and kernel.takes_products and nonzeros.n_features <= MOST_FEATURES:
+            tables = in_lanes(others.toarray() if sp.issparse(others) else others)
 
-        def part(rows: slice) -> FloatArray:
+            def by_nonzeros(rows: slice) -> FloatArray:
+                products = np.empty((rows.stop - rows.start, k))
+                nonzeros.multiply(tables, rows.start, products)
+                return kernel.from_products(
+                    products, None if norms is None else norms[rows], other_norms
+                )
+
+            return by_nonzeros, 2 * nonzeros.nnz * (1 + k // 8)
+        data = self.data
+        if kernel.function is not None or sp.issparse(data):
+            whole = kernel.block(others, data, other_norms, norms)
+            return lambda rows: whole[:, rows].T, 0
+
+        def by_blas(rows: slice) -> FloatArray:
             own_norms = None if norms is None else norms[rows]
-            return self.kernel.block(others, data[rows], other_norms, own_norms)
+            return kernel.block(others, data[rows], other_norms, own_norms).T
 
-        return part, data.size * (1 + len(columns) // 8)
+        return by_blas, data.size * (1 + k // 8)
 
     def slots(self, positions: IntArray) -> IntArray:
         """Slots of samples, their columns computed where there were none."""
@@ -143,7 +157,6 @@ class Samples:
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
         other._store, other._norms = self._store, self._norms
-        other._features = self._features
         return other
 
     # -- change ----------------------------------------------------------------------------------
@@ -180,8 +193,8 @@ class Samples:
 
     def _own(self, positions: IntArray) -> FloatArray:
         if self.precomputed:
-            return np.array(self._store[positions, positions])
-        return self.kernel.diagonal(self.data[positions])
+            return np.array(self.data[positions, positions])
+        return self.kernel.diagonal(self.rows(positions))
 
     def _refuse_indefinite(self, positions: IntArray) -> None:
         """Look for negative curvature among some samples, the new ones first.
@@ -212,55 +225,18 @@ class Samples:
         self.diagonal = np.concatenate([self.diagonal[: positions[0] if len(own) else None], own])
 
     def _store_rows(self, X: Any) -> None:
-        k = X.shape[0]
-        n = self.n
-        if self.precomputed:
-            self._store_kernel_rows(np.asarray(X, dtype=np.float64))
-            return
-        if self._store is None and sp.issparse(X):
-            self._store = sp.csr_array(X)
-        elif sp.issparse(self._store):
-            self._store = sp.csr_array(sp.vstack([self._store, sp.csr_array(X)], format="csr"))
-        else:
-            dense = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-            if self._store is None:
-                self._store = np.empty((k, dense.shape[1]))
-            if n + k > len(self._store):
-                grown = np.empty((max(n + k, n + n // 2), dense.shape[1]))
-                grown[:n] = self._store[:n]
-                self._store = grown
-            self._store[n : n + k] = dense
-            if self.kernel.name == "linear" and dense.shape[1] <= THIN:
-                self._measure(n, n + k)
-        norms = self.kernel.norms(X)
+        if self._store is None:
+            self._store = make_store(self.kernel, X)
+        self._store.add(X)
+        if isinstance(self._store, ThinStore):
+            if not isinstance(self.gram, Thin):
+                self.gram = Thin(in_slices)
+            self.gram.hold(self._store.measured)
+        norms = None if self.precomputed else self.kernel.norms(X)
         if norms is not None:
-            kept = np.empty(0) if self._norms is None else self._norms[:n]
+            kept = np.empty(0) if self._norms is None else self._norms[: self.n]
             self._norms = np.concatenate([kept, norms])
-        self.n = n + k
-
-    def _measure(self, first: int, last: int) -> None:
-        """Features of rows that came into the store; of all, if that is a new one."""
-        if self.kernel.origin is None:
-            self._features = self._store
-        else:
-            if self._features is None or len(self._features) < len(self._store):
-                self._features, first = np.zeros(self._store.shape), 0
-            self._features[first:last] = self.kernel.features(self._store[first:last])
-        if not isinstance(self.gram, Thin):
-            self.gram = Thin(in_slices)
-        self.gram.hold(self._features)
-
-    def _store_kernel_rows(self, K: FloatArray) -> None:
-        k, n = K.shape[0], self.n
-        if self._store is None or n + k > len(self._store):
-            room = n + k if self._store is None else max(n + k, n + n // 2)
-            grown = np.zeros((room, room))
-            if self._store is not None:
-                grown[:n, :n] = self._store[:n, :n]
-            self._store = grown
-        self._store[n : n + k, : n + k] = K
-        self._store[:n, n : n + k] = K[:, :n].T
-        self.n = n + k
+        self.n += X.shape[0]
 
     def remove(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """Remove samples; returns (from, to): where samples from the end moved."""
@@ -268,30 +244,13 @@ class Samples:
         left = self.gram.n
         if left == self.n:
             return tail, hole
-        if sp.issparse(self._store):
-            order = np.arange(left)
-            order[hole] = tail
-            self._store = self._store[order]
-        elif self.precomputed:
-            self._store[hole] = self._store[tail]
-            self._store[:, hole] = self._store[:, tail]
-            self._store[left : self.n] = 0.0
-            self._store[:, left : self.n] = 0.0
-        else:
-            for rows in self._dense():
-                rows[hole] = rows[tail]
-                rows[left : self.n] = 0.0
+        self._store.move(tail, hole, left)
         for values in (self.diagonal, self._norms):
             if values is not None:
                 values[hole] = values[tail]
         self._shorten(left)
         self.n = left
         return tail, hole
-
-    def _dense(self) -> list[FloatArray]:
-        """The arrays that hold a row for each sample."""
-        apart = self._features is not None and self._features is not self._store
-        return [self._store, self._features] if apart else [self._store]  # type: ignore[list-item]
 
     def _shorten(self, n: int) -> None:
         # copies: a view would keep the values of samples that are gone
@@ -302,12 +261,7 @@ class Samples:
         """Take back samples added after there were n, whatever of them had been stored."""
         if self.gram.n > n:
             self.gram.remove(np.arange(n, self.gram.n))
-        if self._store is not None and sp.issparse(self._store):
-            self._store = self._store[:n]
-        elif self._store is not None:
-            for rows in self._dense():
-                rows[n:] = 0.0
-            if self.precomputed:
-                self._store[:, n:] = 0.0
+        if self._store is not None:
+            self._store.truncate(n)
         self._shorten(n)
         self.n = n

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.gram import PANEL_WIDTH
-from adiabat.certificate import judge, violations, weigh
+from adiabat.certificate import violations, weigh
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine, RowChange, Snapshot
@@ -137,10 +138,12 @@ class _Run:
     def satisfied(self) -> bool:
         """After the judge's look: is it done? If not, watch what was found."""
         machine = self.machine
-        machine.centre_bias()
+        aim = machine.accuracy(self.tolerance)
+        if machine.verdict.residual <= aim:
+            return True
+        # the judge knows of no rounding in sum u
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
         worst = max(float(found.max(initial=0.0)), machine.infeasibility())
-        aim = machine.accuracy(self.tolerance)
         if worst <= aim:
             return True
         if worst <= self.tolerance:
@@ -269,6 +272,9 @@ class Solver:
         pending = runs
         for _ in range(TURNS if runs else 0):
             self.refresh([run.machine for run in pending])
+            for run in pending:
+                run.machine.centre_bias()
+                run.machine.hear_the_judge()
             pending = [run for run in pending if not run.satisfied()]
             if not pending or any(run.stuck for run in pending):
                 break
@@ -279,6 +285,8 @@ class Solver:
         polished = [run.machine for run in runs if polish(run.machine)]
         if polished:
             self.refresh(polished)
+            for machine in polished:
+                machine.hear_the_judge()
         for run in runs:
             self._pronounce(run.machine, run.tolerance)
             if run.exchange is not None:
@@ -307,9 +315,9 @@ class Solver:
         gram = self.samples.gram
         for machine in machines[1:]:  # their columns first: a panel more is more coefficients
             self.samples.slots(machine.at[machine.u != 0.0])
-        weights = np.column_stack([machine.coefficients() for machine in machines])
+        by_machine = [machine.coefficients() for machine in machines]
+        weights = np.column_stack(by_machine) if len(machines) > 1 else by_machine[0][:, None]
         f = np.empty((gram.n, len(machines)))
-
         blocks = self._blocks(weights)
 
         def product(rows: slice) -> None:
@@ -321,7 +329,7 @@ class Solver:
             machine.r = f[machine.at, column] + (machine.b - machine.t)
 
     def _blocks(self, weights: FloatArray) -> list[tuple[FloatArray, Any, FloatArray]]:
-        """Panels, which of their columns carry weight (all, or few), and these weights.
+        """Panels, which of their columns carry weight (few, or a range), and these weights.
 
         Where K = XX' is thin: X, all of its columns, and X' weights.
         """
@@ -329,18 +337,20 @@ class Solver:
             X = self.samples.features
             return [(X, slice(None), X.T @ weights)]
         used: BoolArray = np.asarray(weights.any(axis=1))
+        places = np.flatnonzero(used)
+        edges = np.searchsorted(places, PANEL_WIDTH * np.arange(len(used) // PANEL_WIDTH + 1))
         blocks: list[tuple[FloatArray, Any, FloatArray]] = []
-        for i, count in enumerate(used.reshape(-1, PANEL_WIDTH).sum(axis=1).tolist()):
-            own = slice(PANEL_WIDTH * i, PANEL_WIDTH * (i + 1))
-            columns = slice(None) if count > FEW else np.flatnonzero(used[own])
-            if count:
-                blocks.append((self.samples.gram.panels[i], columns, weights[own][columns]))
+        for i, (first, last) in enumerate(pairwise(edges.tolist())):
+            if first == last:
+                continue
+            columns: Any = places[first:last] - PANEL_WIDTH * i
+            if last - first > FEW:
+                columns = slice(int(columns[0]), int(columns[-1]) + 1)
+            own = weights[PANEL_WIDTH * i : PANEL_WIDTH * (i + 1)]
+            blocks.append((self.samples.gram.panels[i], columns, own[columns]))
         return blocks
 
     def _pronounce(self, machine: Machine, tolerance: float) -> None:
-        machine.verdict = judge(
-            machine.r, machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b
-        )
         if not machine.verdict.residual <= tolerance:
             raise NotOptimalError(
                 f"the update ended with residual {machine.verdict.residual:.1e}, above the "
@@ -361,9 +371,7 @@ class Solver:
         machine.at = snapshot.at
         machine.restore(snapshot)
         self.refresh([machine])
-        machine.verdict = judge(
-            machine.r, machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b
-        )
+        machine.hear_the_judge()
 
     # -- commit and restore ----------------------------------------------------------------------
 

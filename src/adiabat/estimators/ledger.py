@@ -13,6 +13,7 @@ Invariants: `_ids[i]`, `_serials[i]` and `_serial_of[_ids[i]]` speak of the same
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import compress
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -193,8 +194,9 @@ class Ledger:
             for index in sorted(order, reverse=True):
                 del self._ids[index]
         else:
-            gone = set(order)
-            self._ids = [value for i, value in enumerate(self._ids) if i not in gone]
+            stays = np.ones(len(self._ids), dtype=bool)
+            stays[order] = False
+            self._ids = list(compress(self._ids, stays.tolist()))
         if not self._ids:
             self._kind = None
         self._array = None

@@ -75,6 +75,8 @@ class Model:
         self.target: npt.NDArray[Any] = np.empty(0, dtype=formulation.target_type)
         self.weight = np.empty(0)
         self.version = 0  # changes carried out
+        self._keys: list[Key] = []
+        self._keys_of: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.position)
@@ -88,7 +90,9 @@ class Model:
     def machines(self) -> list[tuple[Key, Machine]]:
         """The machines, in the order of the formulation."""
         held: dict[Any, Machine] = self.solver.machines
-        return [(key, held[key]) for key in self.formulation.machines(self.target)]
+        if self._keys_of is not self.target:  # which is replaced, never written to
+            self._keys, self._keys_of = self.formulation.machines(self.target), self.target
+        return [(key, held[key]) for key in self._keys]
 
     # -- change ----------------------------------------------------------------------------------
 
@@ -129,8 +133,9 @@ class Model:
 
         def plan(new: IntArray) -> dict[Any, RowChange]:
             changes = self._row_changes(
-                settled, target, weight, placed(new), stale_at, self.target[stale], fresh, moved
-            )
+                settled, wanted, target, weight, placed(new), stale_at, self.target[stale], fresh,
+                moved,
+            )  # fmt: skip
             if trace:
                 id_at = np.empty(self.solver.samples.n, dtype=object)
                 id_at[self.position] = self.ledger.ids
@@ -139,14 +144,15 @@ class Model:
                     named[key] = name_rows(self.solver.machines.get(key), rows, id_at)
             return changes
 
-        held = set(self.solver.machines)
-        wanted = set(settled.machines(target))
+        wanted = settled.machines(target)
+        retired = set(self.solver.machines).difference(wanted)
         gone = self.position[np.concatenate([change.removed, change.replaced])]
 
         def commit(new: IntArray, where: IntArray, outcome: Outcome) -> None:
             self.position = where[placed(new)]
             self.target, self.weight = target, weight
             self.formulation = settled
+            self._keys, self._keys_of = wanted, target
             self.ledger.delete(change.removed)
             if change.passing:  # so that their numbers are not given again
                 stay = len(self.ledger)
@@ -157,7 +163,7 @@ class Model:
             _name_traces(outcome, settled, named)
             announce(outcome)
 
-        self.solver.apply(change.X, gone, plan, held - wanted, commit, method=method, trace=trace)
+        self.solver.apply(change.X, gone, plan, retired, commit, method=method, trace=trace)
 
     def staying(self, change: Change) -> npt.NDArray[np.bool_]:
         """Which samples are not removed."""
@@ -180,6 +186,7 @@ class Model:
     def _row_changes(
         self,
         formulation: Formulation,
+        keys: list[Key],
         target: npt.NDArray[Any],
         weight: FloatArray,
         position: IntArray,
@@ -193,22 +200,24 @@ class Model:
         affected = {*stale_target.tolist(), *target[fresh | moved].tolist()}
         everyone = np.ones(len(target), dtype=bool)
         own = self.solver.samples.diagonal[position]
+        stale = np.zeros(self.solver.samples.n, dtype=bool)
+        stale[stale_at] = True
 
         def rows_of(key: Key, chosen: npt.NDArray[np.bool_]) -> tuple[IntArray, Rows]:
             rows = formulation.rows(key, target[chosen], weight[chosen], own[chosen])
             return position[chosen][rows.sample], rows
 
-        for key in formulation.machines(target):
+        for key in keys:
             machine = self.solver.machines.get(key)
             if machine is not None and not formulation.concerns(key, affected):
                 continue
             at, rows = rows_of(key, everyone if machine is None else fresh)
             parts: dict[str, Any] = {}
             if machine is not None:
-                parts["remove"] = np.flatnonzero(np.isin(machine.at, stale_at))
+                parts["remove"] = np.flatnonzero(stale[machine.at])
                 if moved.any():
                     again_at, again = rows_of(key, moved)
-                    parts["rebound"] = machine_rows(machine, again_at)
+                    parts["rebound"] = machine.rows_at(again_at)
                     parts["rebound_t"] = again.t
                     parts["rebound_lo"], parts["rebound_hi"] = again.lo, again.hi
             changes[key] = RowChange(
@@ -434,14 +443,3 @@ def _name_traces(outcome: Outcome, formulation: Formulation, named: dict[Any, Ro
         if key in outcome.traces:
             name = formulation.name_machine(key)
             outcome.traces[key] = Trace(outcome.traces[key], name, rows)
-
-
-def machine_rows(machine: Machine, positions: IntArray) -> IntArray:
-    """Rows of a machine that stand for samples at positions; k times the same, its first k rows."""
-    order = np.argsort(machine.at, kind="stable")
-    place = np.arange(len(positions))
-    starts = np.ones(len(positions), dtype=bool)
-    starts[1:] = positions[1:] != positions[:-1]
-    repeat = place - np.maximum.accumulate(np.where(starts, place, 0))
-    rows: IntArray = order[np.searchsorted(machine.at[order], positions) + repeat]
-    return rows

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Products of sparse rows with up to 16 dense vectors at a time, the vectors in lanes:
+ * table[j] has the j-th entries of all of them side by side. A row's entry is read once and
+ * multiplies a whole table[j]; the sums stay in registers. Entries alternate between two sums, so
+ * that one addition need not wait for the last. A table of 16 lanes and a thousand features stays
+ * in the second-level cache.
+ *
+ * GCC compiles each function for the widest registers of its day, and the loader takes the one
+ * that the machine at hand can run.
+ */
+#ifndef ADIABAT_LANES_H
+#define ADIABAT_LANES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#if __GNUC__ >= 12
+#define FOR_EACH_MACHINE \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+#endif
+#ifndef FOR_EACH_MACHINE
+#define FOR_EACH_MACHINE
+#endif
+
+#ifdef __GNUC__
+typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
+#define ADD_SCALED(sum, a, x) ((sum) += (a) * *(const eight *) (x))
+#define ADD(sum, other) ((sum) += (other))
+#define STORE(to, sum) (*(eight *) (to) = (sum))
+#else
+typedef struct { double of[8]; } eight;
+#define ADD_SCALED(sum, a, x) \
+    do { for (int l_ = 0; l_ < 8; l_++) (sum).of[l_] += (a) * (x)[l_]; } while (0)
+#define ADD(sum, other) \
+    do { for (int l_ = 0; l_ < 8; l_++) (sum).of[l_] += (other).of[l_]; } while (0)
+#define STORE(to, sum) \
+    do { for (int l_ = 0; l_ < 8; l_++) (to)[l_] = (sum).of[l_]; } while (0)
+#endif
+
+/* out[0 : lanes] of a row = sum over its entries of value * table[feature]; `lanes` of a table
+ * that is 8 * VECTORS wide are wanted. Rows are `stride` apart in out. */
+#define DEFINE_LANES(NAME, VECTORS)                                                          \
+FOR_EACH_MACHINE                                                                             \
+static void NAME(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,              \
+                 const int32_t *feature, const double *value, const double *table,           \
+                 double *out, ptrdiff_t stride, ptrdiff_t lanes)                             \
+{                                                                                            \
+    enum { WIDE = 8 * VECTORS };                                                             \
+    for (ptrdiff_t i = 0; i < n_rows; i++) {                                                 \
+        eight even[VECTORS] = {0}, odd[VECTORS] = {0};                                       \
+        ptrdiff_t p = start[i], end = p + length[i];                                         \
+        for (; p + 1 < end; p += 2) {                                                        \
+            const double *x = table + (ptrdiff_t) feature[p] * WIDE;                         \
+            const double *y = table + (ptrdiff_t) feature[p + 1] * WIDE;                     \
+            for (int v = 0; v < VECTORS; v++) {                                              \
+                ADD_SCALED(even[v], value[p], x + 8 * v);                                    \
+                ADD_SCALED(odd[v], value[p + 1], y + 8 * v);                                 \
+            }                                                                                \
+        }                                                                                    \
+        if (p < end) {                                                                       \
+            const double *x = table + (ptrdiff_t) feature[p] * WIDE;                         \
+            for (int v = 0; v < VECTORS; v++) ADD_SCALED(even[v], value[p], x + 8 * v);      \
+        }                                                                                    \
+        double sums[WIDE];                                                                   \
+        double *to = lanes == WIDE ? out + i * stride : sums;                                \
+        for (int v = 0; v < VECTORS; v++) {                                                  \
+            ADD(even[v], odd[v]);                                                            \
+            STORE(to + 8 * v, even[v]);                                                      \
+        }                                                                                    \
+        if (to == sums)                                                                      \
+            for (ptrdiff_t l = 0; l < lanes; l++) out[i * stride + l] = sums[l];             \
+    }                                                                                        \
+}
+
+DEFINE_LANES(in_8_lanes, 1)
+DEFINE_LANES(in_16_lanes, 2)
+
+/* The same for a single vector, which is its own table: four sums, so that none waits. */
+FOR_EACH_MACHINE
+static void in_1_lane(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,
+                      const int32_t *feature, const double *value, const double *table,
+                      double *out, ptrdiff_t stride, ptrdiff_t lanes)
+{
+    (void) lanes;
+    for (ptrdiff_t i = 0; i < n_rows; i++) {
+        double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+        ptrdiff_t p = start[i], end = p + length[i];
+        for (; p + 3 < end; p += 4) {
+            a += value[p] * table[feature[p]];
+            b += value[p + 1] * table[feature[p + 1]];
+            c += value[p + 2] * table[feature[p + 2]];
+            d += value[p + 3] * table[feature[p + 3]];
+        }
+        for (; p < end; p++) a += value[p] * table[feature[p]];
+        out[i * stride] = (a + b) + (c + d);
+    }
+}
+
+#endif

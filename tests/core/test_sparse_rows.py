@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows kept by their nonzero entries, against the same rows in a plain matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adiabat._core.sparse_rows import SparseRows, in_lanes
+
+FloatArray = npt.NDArray[np.float64]
+FEATURES = 23
+NOBODY = np.empty(0, dtype=np.int64)
+
+
+def some_rows(k: int, seed: int, density: float = 0.3) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((k, FEATURES)) * (rng.random((k, FEATURES)) < density)
+
+
+def dense(rows: SparseRows) -> FloatArray:
+    entries = rows.entries(np.arange(rows.n))
+    return sp.csr_array(entries, shape=(rows.n, rows.n_features)).toarray()
+
+
+def held(plain: FloatArray) -> SparseRows:
+    rows = SparseRows(plain.shape[1])
+    rows.append(plain)
+    return rows
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["dense", "csr", "go", "cut"]), st.integers(0, 40)), max_size=15
+    )
+)
+@settings(max_examples=60)
+def test_rows_are_as_their_mirror(steps: list[tuple[str, int]]) -> None:
+    rows, plain = SparseRows(FEATURES), np.empty((0, FEATURES))
+    for seed, (step, number) in enumerate(steps):
+        new, n = some_rows(number, seed), len(plain)
+        if step == "dense":
+            rows.append(new)
+            plain = np.concatenate([plain, new])
+        elif step == "csr":
+            matrix = sp.csr_array(new)
+            rows.append_entries(matrix.data, matrix.indices, matrix.indptr)
+            plain = np.concatenate([plain, new])
+        elif step == "cut":
+            left = max(0, n - number)
+            rows.move(NOBODY, NOBODY, left)
+            plain = plain[:left]
+        else:
+            gone = np.sort(np.random.default_rng(seed).permutation(n)[:number])
+            left = n - len(gone)
+            hole = gone[gone < left]
+            tail = np.setdiff1d(np.arange(left, n), gone)
+            rows.move(tail, hole, left)
+            plain[hole] = plain[tail]
+            plain = plain[:left]
+        assert (rows.n, rows.nnz) == (len(plain), np.count_nonzero(plain))
+        np.testing.assert_array_equal(dense(rows), plain)
+        assert np.count_nonzero(rows._value) == rows.nnz, "what is gone is overwritten"
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 100])
+@pytest.mark.parametrize("density", [0.0, 0.1, 1.0])
+def test_products(k: int, density: float) -> None:
+    plain, others = some_rows(150, 0, density), some_rows(k, 1, 1.0)
+    rows = held(plain)
+    out = np.full((150, k), np.nan)
+    rows.multiply(in_lanes(others), 0, out)
+    np.testing.assert_allclose(out, plain @ others.T, rtol=0.0, atol=1e-13)
+    part = np.full((40, k), np.nan)
+    rows.multiply(in_lanes(others), 70, part)
+    np.testing.assert_array_equal(part, out[70:110])
+
+
+def test_products_are_as_accurate_as_those_of_blas() -> None:
+    """Both judged by sums to twice the precision, on rows as long as those of images."""
+    rng = np.random.default_rng(0)
+    plain = rng.random((200, 800)) * (rng.random((200, 800)) < 0.2)
+    exact = np.asarray(plain, np.longdouble) @ np.asarray(plain, np.longdouble).T
+    out = np.empty((200, 200))
+    held(plain).multiply(in_lanes(plain), 0, out)
+    ours, blas = np.abs(out - exact).max(), np.abs(plain @ plain.T - exact).max()
+    assert ours <= max(2.0 * blas, 4e-16 * exact.max())
+
+
+def test_a_slice_of_a_csr_matrix() -> None:
+    matrix = sp.csr_array(some_rows(30, 3))
+    bounds = matrix.indptr[10:21]
+    rows = SparseRows(FEATURES)
+    rows.append_entries(matrix.data, matrix.indices, bounds)
+    np.testing.assert_array_equal(dense(rows), matrix.toarray()[10:20])
+
+
+def test_rows_without_features_and_no_rows() -> None:
+    rows = SparseRows(0)
+    rows.append(np.empty((3, 0)))
+    out = np.full((3, 2), np.nan)
+    rows.multiply(in_lanes(np.empty((2, 0))), 0, out)
+    assert not out.any()
+    rows = SparseRows(FEATURES)
+    rows.multiply(in_lanes(some_rows(2, 0)), 0, np.empty((0, 2)))
+    assert rows.entries(NOBODY)[2].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("first", "shape", "features"),
+    [(-1, (3, 2), FEATURES), (8, (3, 2), FEATURES), (0, (3, 9), FEATURES), (0, (3, 2), 5)],
+)
+def test_what_is_out_of_range_is_refused(first: int, shape: tuple[int, int], features: int) -> None:
+    rows = held(some_rows(10, 0))
+    tables = in_lanes(np.ones((2, features)))
+    with pytest.raises(ValueError, match="out of range"):
+        rows.multiply(tables, first, np.empty(shape))
