@@ -10,9 +10,14 @@ ARRIVED: int
 DECIDED: int
 MISSING: int
 
-class Removals:
+class Pivots:
+    remaining: float
     breakpoints: int
     missing: int
+    n_pivots: int
+    z: _Floats
+    x: _Floats
+    role: npt.NDArray[np.uint8]
     def __init__(
         self,
         columns: _Floats,
@@ -28,3 +33,6 @@ class Removals:
     def without(
         self, rows: _Ints, dd: float, u: _Floats, ask: bool, t: float
     ) -> tuple[int, float, float]: ...
+    def set_out(self, x: _Floats, length: float) -> None: ...
+    def stretch(self) -> int: ...
+    def meet(self, row: int) -> bool: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many removals from one optimum, each by a few pivots of the same tableau.
+"""Motions of one optimum by pivots of its tableau.
 
 Number b as 0 and the rows from 1. With M = [0 1'; 1 K] and S = {0} + MARGIN, the tableau
 
@@ -12,9 +12,9 @@ sets is one principal pivot p,
 
     T'_ij = T_ij - T_ip T_pj / T_pp,   T'_ip = T_ip / T_pp,   T'_pj = -T_pj / T_pp,   1 / T_pp,
 
-of which a removal needs two columns only: that of the row that goes, and that of the next pivot.
-Both follow from those of T by the pivots made so far, so that a breakpoint costs a few passes over
-one column instead of a product with all columns of the margin, and T is never written.
+of which a motion needs its own combination x of columns, and the column of the next pivot. Both
+follow from those of T by the pivots made so far, so that a breakpoint costs some passes over one
+column instead of a product with all columns of the margin, and T is never written.
 """
 
 from libc.math cimport INFINITY, fabs
@@ -34,8 +34,8 @@ cdef Py_ssize_t PATIENCE = 4
 GIVEN_UP, ARRIVED, DECIDED, MISSING = 0, 1, 2, 3
 
 
-cdef class Removals:
-    """Removals from one optimum, one after the other; each thread has its own.
+cdef class Pivots:
+    """Motions from one optimum, one after the other; each thread has its own.
 
     Index 0 is b, but in the arrays that are given. z is what the tableau answers for: b, u in the
     margin, r elsewhere. A row meets its condition where z leaves (bottom, top): the box of a row
@@ -52,7 +52,7 @@ cdef class Removals:
     cdef double[:, ::1] _pivot_columns     # column p_k of the tableau before pivot k
     cdef Py_ssize_t[::1] _pivots
     cdef Py_ssize_t _n_pivots
-    cdef double _remaining                 # of the motion, 1 at its start
+    cdef readonly double remaining         # of the motion
     cdef readonly Py_ssize_t breakpoints
     cdef readonly Py_ssize_t missing       # the row whose column is not there
 
@@ -74,6 +74,54 @@ cdef class Removals:
         self._pivot_columns = np.empty((most, n))
         self._pivots = np.empty(most, dtype=np.intp)
 
+    # -- any motion, stretch by stretch ----------------------------------------------------------
+
+    def set_out(self, x, double length):
+        """Start from the optimum at rates x of b, of u in the margin, and of r elsewhere."""
+        self._start(length)
+        self.x[:] = x
+
+    def stretch(self):
+        """To the next breakpoint: the row that meets its condition, or -1 at the arrival."""
+        cdef double step
+        cdef Py_ssize_t row
+        with nogil:
+            row = self._next(&step)
+            axpy(self._z.shape[0], step, &self._x[0], &self._z[0])
+            self.remaining = self.remaining - step if row >= 0 else 0.0
+        return row - 1 if row >= 0 else -1
+
+    def meet(self, Py_ssize_t row):
+        """The row changes sets; False if it depends on the margin, or a column is `missing`."""
+        cdef bint met
+        self.missing = -1
+        with nogil:
+            met = self._meet(row + 1)
+        self.breakpoints += met
+        return bool(met)
+
+    @property
+    def n_pivots(self):
+        """Pivots made on the way."""
+        return self._n_pivots
+
+    @property
+    def z(self):
+        """b, less what it was, and u in the margin, r elsewhere."""
+        return np.asarray(self._z)
+
+    @property
+    def x(self):
+        """Their rates."""
+        return np.asarray(self._x)
+
+    @property
+    def role(self):
+        """The roles of rows."""
+        return np.asarray(self._role)[1:]
+
+    # -- removals --------------------------------------------------------------------------------
+
     def without(self, const long long[::1] rows, double dd, double[::1] u, bint ask, double t):
         """Drive rows out of the optimum while sum u moves by dd.
 
@@ -85,17 +133,13 @@ cdef class Removals:
         with nogil:
             end = self._without(rows, dd, ask, t)
             self._weights(&u[0])
-        return end, self._z[0], self._remaining
+        return end, self._z[0], self.remaining
 
     cdef int _without(self, const long long[::1] rows, double dd, bint ask, double t
                       ) noexcept nogil:
         cdef Py_ssize_t i, k, row, idle = 0, n = self._z.shape[0]
         cdef double step, before
-        memcpy(&self._z[0], &self._z_first[0], n * sizeof(double))
-        memcpy(&self._bottom[0], &self._bottom_first[0], n * sizeof(double))
-        memcpy(&self._top[0], &self._top_first[0], n * sizeof(double))
-        memcpy(&self._role[0], &self._role_first[0], n)
-        self._n_pivots, self._remaining, self.breakpoints, self.missing = 0, 1.0, 0, -1
+        self._start(1.0)
         for k in range(rows.shape[0]):
             i = rows[k] + 1
             if self._role[i] == _MARGIN:
@@ -115,9 +159,9 @@ cdef class Removals:
             row = self._next(&step)
             before = self._z[rows[0] + 1] + t
             axpy(n, step, &self._x[0], &self._z[0])
-            self._remaining -= step
+            self.remaining -= step
             if row < 0:
-                self._remaining = 0.0
+                self.remaining = 0.0
                 return 1
             if ask and before * (self._z[rows[0] + 1] + t) < 0.0:
                 return 2
@@ -126,13 +170,21 @@ cdef class Removals:
             if idle > PATIENCE or not self._meet(row):
                 return 3 if self.missing >= 0 else 0
 
+    cdef void _start(self, double length) noexcept nogil:
+        cdef Py_ssize_t n = self._z.shape[0]
+        memcpy(&self._z[0], &self._z_first[0], n * sizeof(double))
+        memcpy(&self._bottom[0], &self._bottom_first[0], n * sizeof(double))
+        memcpy(&self._top[0], &self._top_first[0], n * sizeof(double))
+        memcpy(&self._role[0], &self._role_first[0], n)
+        self._n_pivots, self.remaining, self.breakpoints, self.missing = 0, length, 0, -1
+
     cdef void _weights(self, double* u) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(1, self._z.shape[0]):
             if self._role[i] == _MARGIN:
                 u[i - 1] = self._z[i]
             elif self._role[i] == _LEAVING:
-                u[i - 1] = self._remaining * self._u[i - 1]
+                u[i - 1] = self.remaining * self._u[i - 1]
             elif self._role[i] == _PINNED:
                 u[i - 1] = 0.0
             else:
@@ -158,7 +210,7 @@ cdef class Removals:
                            ) noexcept nogil:
         """Of the rows faster than rounding (`calm` for u, `still` for r) the first; its rate."""
         cdef Py_ssize_t i, row = -1
-        cdef double eta = self._remaining, reach, rate, way, end
+        cdef double eta = self.remaining, reach, rate, way, end
         best[0], reach = 0.0, eta * (1.0 + 1e-12)
         for i in range(1, self._z.shape[0]):
             end = self._z[i] + reach * self._x[i]

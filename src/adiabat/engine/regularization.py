@@ -5,45 +5,34 @@ All boxes are proportional to C, so between two breakpoints the weights are line
 bound is at C times its unit box, and a MARGIN row has its own slope. What is kept of a breakpoint
 are the MARGIN rows with their weights and slopes, and one byte for every row.
 
-The path is followed in stages, C at most doubling in each. Between them the judge looks at all
-rows; what does not satisfy him is settled by exchange before the path goes on.
+The path is followed in stages, C growing at most fourfold in each. Between them the judge looks at
+all rows; what does not satisfy him is settled by exchange before the path goes on.
+
+A stage goes by pivots of one tableau (`sweep`). Where they have no way on, because a row depends on
+the margin or none is in it, it is one straight motion of the boxes, as that of any change (`path`).
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.path import Motion
-from adiabat._core.ratio import HIGH, LOW, PINNED
 from adiabat.certificate import violations
 from adiabat.engine.machine import RowChange
 from adiabat.engine.path import Path
 from adiabat.engine.solver import Key, Outcome, Solver
+from adiabat.engine.sweep import Node, Sweep, sides
+from adiabat.engine.tableau import Tableau
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Roles = npt.NDArray[np.uint8]
 
 # C grows by at most this factor from one look of the judge to the next.
-STAGE = 2.0
+STAGE = 4.0
 # Where a path does not come through, it is taken up again this part of the stage further on.
 SKIPPED = 1e-3
-
-
-@dataclass(frozen=True)
-class Node:
-    """The optimum at one C and, up to the next node, its slopes."""
-
-    C: float
-    b: float
-    db: float
-    side: npt.NDArray[np.int8]  # -1 at lo, 1 at hi, 0 for the rows that follow
-    rows: IntArray
-    u: FloatArray
-    du: FloatArray
 
 
 class Track:
@@ -85,13 +74,18 @@ class Track:
     def _to(self, C: float) -> None:
         """Settle at C by exchange, judged, and set a node there."""
         self._solver.attempt({self._key: self._boxes(C)}, "exchange", False, Outcome())
-        self._look()
+        self.residual = max(self.residual, self._look())
         self._set_node(C)
 
     def _next_stage(self, C_max: float) -> None:
-        machine = self._machine
         C = self._stage[1]
-        self._stage = C, min(C_max, STAGE * C)
+        end = min(C_max, STAGE * C)
+        if not self._by_pivots(C, end):
+            self._by_path(C, end, C_max)
+
+    def _by_path(self, C: float, end: float, C_max: float) -> None:
+        machine = self._machine
+        self._stage = C, end
         machine.begin(self._boxes(self._stage[1]))
         self._motion = None
         path = Path(machine, self._solver.tolerance(machine), False, self._observe)
@@ -102,19 +96,46 @@ class Track:
             self._stage = C, min(C, C_max)
             self._to(self._stage[1])
             return
-        if self._look() > machine.accuracy(self._solver.tolerance(machine)):
-            self._to(self._stage[1])
+        self._judged(end, self._look())
+
+    def _by_pivots(self, C: float, end: float) -> bool:
+        """Follow the path from C by pivots, as far as they go; False if that is nowhere."""
+        machine = self._machine
+        tableau = Tableau.of(machine, self._solver.tolerance(machine))
+        if tableau is None:
+            return False
+        sweep = Sweep(tableau, C, self.unit_lo, self.unit_hi)
+        nodes = sweep.to(end)
+        if sweep.C <= C:
+            return False
+        saved = machine.snapshot()
+        machine.begin(self._boxes(sweep.C))
+        sweep.settle()
+        worst = self._look()
+        if worst > tableau.enough:  # what went wrong on the way is still in the sums
+            machine.restore(saved)
+            return False
+        self._stage = C, sweep.C
+        self.nodes[-1:] = nodes
+        self.breakpoints += len(nodes) - 1
+        self._judged(sweep.C, worst)
+        return True
+
+    def _judged(self, C: float, worst: float) -> None:
+        """A node at C if the judge is content, else settle there first."""
+        machine = self._machine
+        if worst > machine.accuracy(self._solver.tolerance(machine)):
+            self._to(C)
         else:
-            self._set_node(self._stage[1])
+            self.residual = max(self.residual, worst)
+            self._set_node(C)
 
     def _look(self) -> float:
         """The largest violation, from residuals computed afresh."""
         machine = self._machine
         self._solver.refresh([machine])
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
-        worst = max(float(found.max(initial=0.0)), machine.infeasibility())
-        self.residual = max(self.residual, worst)
-        return worst
+        return max(float(found.max(initial=0.0)), machine.infeasibility())
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -127,6 +148,7 @@ class Track:
             self._motion = motion
         # a further motion settles what is left at the end of the stage, where C no longer moves
         C = last - motion.remaining * reach if motion is self._motion else last
+        C = max(C, node.C)  # not before it, by rounding
         if C > node.C:
             self.nodes[-1] = Node(
                 node.C, node.b, motion.db / reach, node.side, node.rows, node.u,
@@ -139,7 +161,6 @@ class Track:
         machine = self._machine
         if role is None:
             role = Path(machine, self._solver.tolerance(machine), False).roles()
-        low = (role == LOW) | (role == PINNED)
-        side = np.where(low, -1, np.where(role == HIGH, 1, 0)).astype(np.int8)
+        side = sides(role)
         rows = np.flatnonzero(side == 0)
         self.nodes.append(Node(C, machine.b, 0.0, side, rows, machine.u[rows], np.zeros(len(rows))))

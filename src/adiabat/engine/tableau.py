@@ -24,7 +24,7 @@ import numpy.typing as npt
 import scipy.linalg as sl
 
 from adiabat._core.ratio import MARGIN, RESTING
-from adiabat._core.tableau import ARRIVED, DECIDED, MISSING, Removals
+from adiabat._core.tableau import ARRIVED, DECIDED, MISSING, Pivots
 from adiabat.certificate import violations
 from adiabat.engine.machine import DEPENDENT, EPSILON, ROUNDINGS, Machine
 from adiabat.engine.path import Path
@@ -60,7 +60,7 @@ class Tableau:
         self.place[self.rows] = np.arange(machine.n)
         self.u, self.r, self.role = machine.u[self.rows], machine.r[self.rows], role[self.rows]
         self.lo, self.hi = machine.lo[self.rows], machine.hi[self.rows]
-        self._enough = max(machine.accuracy(tolerance), min(CONTENT, 0.1 * tolerance))
+        self.enough = max(machine.accuracy(tolerance), min(CONTENT, 0.1 * tolerance))
         self._room = INSIDE * (self.hi - self.lo)
         self._at = machine.at[self.rows]
         self._shift = float(machine.factor.shift)
@@ -118,6 +118,13 @@ class Tableau:
         nearness = np.where(self.u[:n] != 0.0, 0.0, np.abs(self.r[:n]))
         first = np.argsort(nearness)[: np.count_nonzero(nearness == 0.0) + s // NEAREST]
         self.fill(np.sort(first[: len(self._kernel) - s]))
+
+    def answer(self, t: FloatArray) -> FloatArray:
+        """What b, u in the margin and r elsewhere do where targets move by t, by place."""
+        n, t = self.machine.n - self._s, t[self.rows]
+        x: FloatArray = t[n:] @ self.columns[: self._s]
+        x[1 : n + 1] -= t[:n]
+        return x
 
     def fill(self, places: IntArray) -> bool:
         """Make the columns of rows outside the margin; False if there is no room."""
@@ -185,7 +192,7 @@ class Tableau:
         inside[removed[:, 0], removed[:, 1]] = False
         off = np.abs(change.sum(axis=1) + gone)
         good = (
-            (violation.max(axis=1) <= self._enough)
+            (violation.max(axis=1) <= self.enough)
             & ~outside.any(axis=1)
             & inside.any(axis=1)
             & (off <= ROUNDINGS * EPSILON * np.abs(U).sum(axis=1))
@@ -198,7 +205,7 @@ class Remover:
 
     def __init__(self, tableau: Tableau) -> None:
         self._tableau = tableau
-        self._drive = Removals(
+        self._pivots = Pivots(
             tableau.columns, tableau.slot, tableau.u, tableau.r, tableau.lo, tableau.hi,
             tableau.role, tableau.least, MOST_PIVOTS,
         )  # fmt: skip
@@ -219,11 +226,11 @@ class Remover:
         while left:
             for k in left:
                 loss = machine.d - totals[k]
-                end[k], db[k], part = self._drive.without(
+                end[k], db[k], part = self._pivots.without(
                     places[k], -loss, U[k], ask, machine.t[samples[k][0]]
                 )
-                breakpoints[k] = self._drive.breakpoints
-                missing[k] = self._drive.missing
+                breakpoints[k] = self._pivots.breakpoints
+                missing[k] = self._pivots.missing
                 gone[k] = loss * (1.0 - part)
             left = [k for k in left if end[k] == MISSING]
             if not tableau.fill(np.unique(missing[left])):
