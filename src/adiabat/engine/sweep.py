@@ -88,7 +88,8 @@ class Sweep:
         inside = np.flatnonzero(side == 0)
         u = self.C * np.where(side < 0, self._unit_lo, self._unit_hi)
         u[inside] = self.C * self._pivots.z[1 + self._tableau.place[inside]]
-        machine.u, machine.b = u, self.C * (self._b + float(self._pivots.z[0]))
+        machine.u = np.clip(u, machine.lo, machine.hi)  # by rounding they may be outside
+        machine.b = self.C * (self._b + float(self._pivots.z[0]))
         machine.refactor(inside)
 
     def _sides(self) -> npt.NDArray[np.int8]:

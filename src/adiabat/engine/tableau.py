@@ -23,11 +23,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as sl
 
-from adiabat._core.ratio import MARGIN, RESTING
+from adiabat._core.ratio import HIGH, LOW, MARGIN, PINNED
 from adiabat._core.tableau import ARRIVED, DECIDED, MISSING, Pivots
 from adiabat.certificate import violations
 from adiabat.engine.machine import DEPENDENT, EPSILON, ROUNDINGS, Machine
-from adiabat.engine.path import Path
 from adiabat.engine.threads import in_slices
 from adiabat.engine.trial import INSIDE, Removal
 
@@ -76,12 +75,12 @@ class Tableau:
 
     @staticmethod
     def of(machine: Machine, tolerance: float) -> Tableau | None:
-        """The tableau of a machine, or None where there is none."""
+        """The tableau of a machine at its optimum, or None where there is none."""
+        role = _roles(machine)
         n_carrying = np.count_nonzero((machine.u != 0.0) | machine.in_margin)
-        if len(machine.margin) == 0 or n_carrying * machine.n > MOST_ENTRIES:
+        if role is None or n_carrying * machine.n > MOST_ENTRIES:
             return None
-        role = Path(machine, tolerance, keep_trace=False).roles()
-        return None if np.any(role == RESTING) else Tableau(machine, role, tolerance)
+        return Tableau(machine, role, tolerance)
 
     @property
     def least(self) -> FloatArray:
@@ -243,3 +242,13 @@ class Remover:
             f = r[k, places[k][0]] + machine.t[samples[k][0]]
             found[k] = Removal(float(f), int(breakpoints[k]), bool(end[k] == DECIDED))
         return found
+
+
+def _roles(machine: Machine) -> npt.NDArray[np.uint8] | None:
+    """Where the rows are; None without a margin, or if one is inside its box but not in it."""
+    low, high = machine.u <= machine.lo, machine.u >= machine.hi
+    resting = ~(low | high | machine.in_margin)
+    if len(machine.margin) == 0 or np.any(resting) or np.any(low & high & machine.in_margin):
+        return None
+    role = np.where(low & high, PINNED, np.where(low, LOW, HIGH))
+    return np.where(machine.in_margin, MARGIN, role).astype(np.uint8)
