@@ -137,6 +137,6 @@ def judge(
     balance = abs(float(np.sum(u)) - d)
     residual = max(float(np.max(violations(r, u, lo, hi))), outside, balance)
     # u'Ku = sum u (r + t) - b d, so the objective needs no second product with K
-    objective = 0.5 * (float(u @ (r + t)) - b * d) - float(u @ t)
+    objective = 0.5 * (float(u @ r) - b * d - float(u @ t))
     gap = max(0.0, duality_gap(r, u, lo, hi)) / max(1.0, abs(objective))
     return Verdict(residual, gap)

@@ -130,11 +130,16 @@ class Kernel:
         """What ``linear`` multiplies: the rows of A, measured from the origin."""
         return np.asarray(self._from_origin(_as_rows(A)), dtype=np.float64)
 
-    def norms(self, A: Any) -> FloatArray | None:
-        """Squared norms for `block` to reuse: for ``rbf``, measured from the origin; else None."""
+    def norms(self, A: Any, squares: FloatArray | None = None) -> FloatArray | None:
+        """Squared norms for `block` to reuse: for ``rbf``, measured from the origin; else None.
+
+        They are `squares`, if that is at hand; it is then checked.
+        """
         if self.name != "rbf":
             return None
-        return _require_finite(squared_norms(self._from_origin(_as_rows(A))), self.name)
+        if squares is None:
+            squares = squared_norms(self._from_origin(_as_rows(A)))
+        return _require_finite(squares, self.name)
 
     def equals(self, other: Kernel) -> bool:
         """Whether this is the same kernel, to the last bit of its values."""

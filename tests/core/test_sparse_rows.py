@@ -80,6 +80,21 @@ def test_products(k: int, density: float) -> None:
     np.testing.assert_array_equal(part, out[70:110])
 
 
+@pytest.mark.parametrize("density", [0.05, 0.3, 1.0])
+def test_a_product_has_the_same_bits_in_any_company(density: float) -> None:
+    """And that of a row with itself those of its squared norm."""
+    plain = some_rows(64, 5, density)
+    rows = held(plain)
+    every = np.empty((64, 64))
+    rows.multiply(in_lanes(plain), 0, every)
+    np.testing.assert_array_equal(every.diagonal(), rows.norms(0))
+    np.testing.assert_array_equal(rows.norms(60), rows.norms(0)[60:])
+    for k in (1, 2, 8, 9, 16, 40):
+        out = np.empty((64, k))
+        rows.multiply(in_lanes(plain[:k]), 0, out)
+        np.testing.assert_array_equal(out, every[:, :k])
+
+
 def test_products_are_as_accurate_as_those_of_blas() -> None:
     """Both judged by sums to twice the precision, on rows as long as those of images."""
     rng = np.random.default_rng(0)
@@ -108,6 +123,7 @@ def test_rows_without_features_and_no_rows() -> None:
     rows = SparseRows(FEATURES)
     rows.multiply(in_lanes(some_rows(2, 0)), 0, np.empty((0, 2)))
     assert rows.entries(NOBODY)[2].tolist() == [0]
+    assert len(rows.norms(0)) == 0
 
 
 @pytest.mark.parametrize(

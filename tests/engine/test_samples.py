@@ -169,6 +169,25 @@ def test_the_removed_leave_nothing_behind(form: str) -> None:
     held.check()
 
 
+@pytest.mark.parametrize("csr", [False, True])
+def test_a_row_and_its_double_are_at_no_distance(csr: bool) -> None:
+    """Rows kept by their entries: kernel values are one to the last bit, for any gamma."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((60, 200)) * (rng.random((60, 200)) < 0.2)
+    samples = Samples(make_kernel("rbf", gamma=1e12, degree=3, coef0=0.0, X=rows))
+    for part in (rows, rows[:40], rows[:1], rows[5:12], rows):
+        samples.add(sp.csr_array(part) if csr else part)
+    who = np.concatenate([np.arange(60), np.arange(40), [0], np.arange(5, 12), np.arange(60)])
+    everyone = np.arange(samples.n)
+    same = who[:, None] == who
+    np.testing.assert_array_equal(samples.between(everyone, everyone), same.astype(float))
+    tail, hole = samples.remove(np.arange(3, 60, 5))
+    who[hole] = who[tail]
+    left = np.arange(samples.n)
+    same = who[left, None] == who[left]
+    np.testing.assert_array_equal(samples.between(left, left), same.astype(float))
+
+
 def test_a_negative_diagonal_is_refused() -> None:
     samples = Samples(
         make_kernel(lambda A, B: -(A @ B.T), gamma=1.0, degree=3, coef0=0.0, X=POINTS)

@@ -168,10 +168,12 @@ cdef class Gram:
     ) except -1:
         """K[first + i, slots[j]] = columns[i, j]."""
         cdef Py_ssize_t i, j, start = 0, stop, m = columns.shape[0]
+        # what stands row by row is written so; columns, a block of rows at a time
+        cdef Py_ssize_t block = 1 if columns.strides[1] == sizeof(double) else BLOCK
         cdef double* into
         with nogil:
             while start < m:
-                stop = start + BLOCK if start + BLOCK < m else m
+                stop = start + block if start + block < m else m
                 for j in range(tops.shape[0]):
                     into = <double*> tops[j] + first * WIDTH
                     for i in range(start, stop):

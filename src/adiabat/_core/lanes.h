@@ -2,9 +2,12 @@
  *
  * Products of sparse rows with up to 16 dense vectors at a time, the vectors in lanes:
  * table[j] has the j-th entries of all of them side by side. A row's entry is read once and
- * multiplies a whole table[j]; the sums stay in registers. Entries alternate between two sums, so
- * that one addition need not wait for the last. A table of 16 lanes and a thousand features stays
- * in the second-level cache.
+ * multiplies a whole table[j]; the sums stay in registers. A table of 16 lanes and a thousand
+ * features stays in the second-level cache.
+ *
+ * Entries take turns among four sums, so that no addition waits for the last; all functions add in
+ * the same order. A product thus has the same bits in whatever company it is computed, and that of
+ * a row with itself, or with its double, those of its squared norm: their distance is zero.
  *
  * GCC compiles each function for the widest registers of its day, and the loader takes the one
  * that the machine at hand can run.
@@ -50,25 +53,31 @@ static void NAME(ptrdiff_t n_rows, const int64_t *start, const int64_t *length, 
 {                                                                                            \
     enum { WIDE = 8 * VECTORS };                                                             \
     for (ptrdiff_t i = 0; i < n_rows; i++) {                                                 \
-        eight even[VECTORS] = {0}, odd[VECTORS] = {0};                                       \
+        eight a[VECTORS] = {0}, b[VECTORS] = {0}, c[VECTORS] = {0}, d[VECTORS] = {0};        \
         ptrdiff_t p = start[i], end = p + length[i];                                         \
-        for (; p + 1 < end; p += 2) {                                                        \
+        for (; p + 3 < end; p += 4) {                                                        \
             const double *x = table + (ptrdiff_t) feature[p] * WIDE;                         \
             const double *y = table + (ptrdiff_t) feature[p + 1] * WIDE;                     \
+            const double *z = table + (ptrdiff_t) feature[p + 2] * WIDE;                     \
+            const double *w = table + (ptrdiff_t) feature[p + 3] * WIDE;                     \
             for (int v = 0; v < VECTORS; v++) {                                              \
-                ADD_SCALED(even[v], value[p], x + 8 * v);                                    \
-                ADD_SCALED(odd[v], value[p + 1], y + 8 * v);                                 \
+                ADD_SCALED(a[v], value[p], x + 8 * v);                                       \
+                ADD_SCALED(b[v], value[p + 1], y + 8 * v);                                   \
+                ADD_SCALED(c[v], value[p + 2], z + 8 * v);                                   \
+                ADD_SCALED(d[v], value[p + 3], w + 8 * v);                                   \
             }                                                                                \
         }                                                                                    \
-        if (p < end) {                                                                       \
+        for (; p < end; p++) {                                                               \
             const double *x = table + (ptrdiff_t) feature[p] * WIDE;                         \
-            for (int v = 0; v < VECTORS; v++) ADD_SCALED(even[v], value[p], x + 8 * v);      \
+            for (int v = 0; v < VECTORS; v++) ADD_SCALED(a[v], value[p], x + 8 * v);         \
         }                                                                                    \
         double sums[WIDE];                                                                   \
         double *to = lanes == WIDE ? out + i * stride : sums;                                \
         for (int v = 0; v < VECTORS; v++) {                                                  \
-            ADD(even[v], odd[v]);                                                            \
-            STORE(to + 8 * v, even[v]);                                                      \
+            ADD(a[v], b[v]);                                                                 \
+            ADD(c[v], d[v]);                                                                 \
+            ADD(a[v], c[v]);                                                                 \
+            STORE(to + 8 * v, a[v]);                                                         \
         }                                                                                    \
         if (to == sums)                                                                      \
             for (ptrdiff_t l = 0; l < lanes; l++) out[i * stride + l] = sums[l];             \
@@ -78,7 +87,7 @@ static void NAME(ptrdiff_t n_rows, const int64_t *start, const int64_t *length, 
 DEFINE_LANES(in_8_lanes, 1)
 DEFINE_LANES(in_16_lanes, 2)
 
-/* The same for a single vector, which is its own table: four sums, so that none waits. */
+/* The same for a single vector, which is its own table. */
 FOR_EACH_MACHINE
 static void in_1_lane(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,
                       const int32_t *feature, const double *value, const double *table,
@@ -96,6 +105,24 @@ static void in_1_lane(ptrdiff_t n_rows, const int64_t *start, const int64_t *len
         }
         for (; p < end; p++) a += value[p] * table[feature[p]];
         out[i * stride] = (a + b) + (c + d);
+    }
+}
+
+/* out[i] = the squared norm of row i. */
+static void squared_norms(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,
+                          const double *value, double *out)
+{
+    for (ptrdiff_t i = 0; i < n_rows; i++) {
+        double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+        ptrdiff_t p = start[i], end = p + length[i];
+        for (; p + 3 < end; p += 4) {
+            a += value[p] * value[p];
+            b += value[p + 1] * value[p + 1];
+            c += value[p + 2] * value[p + 2];
+            d += value[p + 3] * value[p + 3];
+        }
+        for (; p < end; p++) a += value[p] * value[p];
+        out[i] = (a + b) + (c + d);
     }
 }
 

@@ -63,6 +63,8 @@ cdef class Rounds:
         with nogil:
             for i in range(self._u.shape[0]):
                 value = self._u[i]
+                if value == 0.0:
+                    continue
                 size = fabs(value)
                 weight += size
                 if size > largest:

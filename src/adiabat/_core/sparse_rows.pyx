@@ -24,6 +24,8 @@ cdef extern from "lanes.h" nogil:
                     const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
     void in_16_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
                      const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
+    void squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const double*,
+                       double*) noexcept
 
 cdef enum:
     LINE = 8     # doubles in a line of the cache
@@ -156,6 +158,19 @@ cdef class SparseRows:
                     value[p] = 0.0
                 self.nnz -= length[at[i]]
                 length[at[i]] = 0
+
+    def norms(self, Py_ssize_t first):
+        """Squared norms of the rows from `first` on: the bits of their products with themselves."""
+        cdef const int64_t[::1] start = self._start, length = self._length
+        cdef const double[::1] value = self._value
+        if first < 0 or first > self.n:
+            raise ValueError("rows out of range")
+        out = np.zeros(self.n - first)
+        cdef double[::1] norm = out
+        if self.n > first and self.nnz:
+            with nogil:
+                squared_norms(self.n - first, &start[first], &length[first], &value[0], &norm[0])
+        return out
 
     def multiply(self, const double[:, :, ::1] tables, Py_ssize_t first, double[:, ::1] out):
         """out[i, j] = row first + i times the j-th of the rows in `tables` (`in_lanes`)."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat._core.gram import Gram
-from adiabat._core.sparse_rows import in_lanes
+from adiabat._core.sparse_rows import SparseRows, in_lanes
 from adiabat._core.thin import Thin
 from adiabat.engine.stores import Store, ThinStore, make_store
 from adiabat.engine.threads import in_slices
@@ -50,6 +50,7 @@ class Samples:
         self.diagonal = np.empty(0)
         self._store: Store | Any = None  # from the first `add` on it is there
         self._norms: FloatArray | None = None
+        self._normed: SparseRows | None = None  # whose norms these are
 
     # -- what is there ---------------------------------------------------------------------------
 
@@ -62,6 +63,14 @@ class Samples:
     def data(self) -> Any:
         """Feature rows by position (or the kernel matrix, if that was given)."""
         return None if self._store is None else self._store.data
+
+    @property
+    def _nonzeros(self) -> SparseRows | None:
+        """The rows by their nonzero entries, if products are made of these."""
+        nonzeros: SparseRows | None = self._store.nonzeros
+        if nonzeros is None or not self.kernel.takes_products:
+            return None
+        return nonzeros if nonzeros.n_features <= MOST_FEATURES else None
 
     @property
     def thin(self) -> bool:
@@ -101,8 +110,8 @@ class Samples:
             values = self.data
             return lambda rows: values[rows, columns], 0
         others, other_norms = self.rows(columns), None if norms is None else norms[columns]
-        nonzeros, k = self._store.nonzeros, len(columns)
-        if nonzeros is not None and kernel.takes_products and nonzeros.n_features <= MOST_FEATURES:
+        nonzeros, k = self._nonzeros, len(columns)
+        if nonzeros is not None:
             tables = in_lanes(others.toarray() if sp.issparse(others) else others)
 
             def by_nonzeros(rows: slice) -> FloatArray:
@@ -156,7 +165,7 @@ class Samples:
         """The same samples, to be read only; kernel columns are shared, new ones are its own."""
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
-        other._store, other._norms = self._store, self._norms
+        other._store, other._norms, other._normed = self._store, self._norms, self._normed
         return other
 
     # -- change ----------------------------------------------------------------------------------
@@ -232,11 +241,21 @@ class Samples:
             if not isinstance(self.gram, Thin):
                 self.gram = Thin(in_slices)
             self.gram.hold(self._store.measured)
-        norms = None if self.precomputed else self.kernel.norms(X)
-        if norms is not None:
-            kept = np.empty(0) if self._norms is None else self._norms[: self.n]
-            self._norms = np.concatenate([kept, norms])
+        self._store_norms(X)
         self.n += X.shape[0]
+
+    def _store_norms(self, X: Any) -> None:
+        """Norms of rows that came into the store, by their entries if products are."""
+        nonzeros, first = self._nonzeros, self.n
+        if nonzeros is not None:
+            if nonzeros is not self._normed:  # of all rows: they must go with the products
+                self._normed, first = nonzeros, 0
+            norms = self.kernel.norms(X, nonzeros.norms(first))
+        else:
+            norms = self.kernel.norms(X)
+        if norms is not None:
+            kept = np.empty(0) if self._norms is None else self._norms[:first]
+            self._norms = np.concatenate([kept, norms])
 
     def remove(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """Remove samples; returns (from, to): where samples from the end moved."""
