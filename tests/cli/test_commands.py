@@ -101,6 +101,13 @@ def test_ids_from_a_file(folder):
         ("init n --label good --C -1", output.BAD_INPUT, "C"),
         ("predict m more.csv -o m/out.csv", output.STORE, "inside the store"),
         ("predict m more.csv -o out.xls", output.BAD_INPUT, "ending"),
+        ("predict m more.csv -o nowhere/out.csv", output.STORE, "there is no folder"),
+        ("report m -o nowhere/r.html", output.STORE, "there is no folder"),
+        ("export m -o .", output.STORE, "is a folder"),
+        ("forget m --id person-00001 --reference=", output.BAD_INPUT, "reference is empty"),
+        ("init n --label good --categorical a=red,red", output.BAD_INPUT, "none there twice"),
+        ("init n --label good --scaling odd", output.BAD_INPUT, "'exact' or 'held'"),
+        ("cv m --scoring acuracy", output.BAD_INPUT, "did you mean 'accuracy'"),
     ],
 )
 def test_an_error_is_a_sentence_and_a_code(folder, line, code, message):

@@ -234,9 +234,10 @@ def test_a_scaled_model_is_exported_with_its_scaling(tmp_path):
 
 
 def test_scaling_needs_rows_to_scale_anew(tmp_path):
-    with pytest.raises(ValueError, match="keeps no rows"):
-        make(tmp_path / "a", "lssvc", {"scale": True})
-    with pytest.raises(ValueError, match="mode"):
+    for task in ("lssvc", "kernel-lssvr"):
+        with pytest.raises(ValueError, match="cannot be scaled anew"):
+            make(tmp_path / "a", task, {"scale": True})
+    with pytest.raises(ValueError, match="scale='sometimes' must be 'exact' or 'held'"):
         make(tmp_path / "a", "svc", {"scale": "sometimes"})
 
 

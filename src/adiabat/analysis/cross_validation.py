@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
@@ -245,6 +246,13 @@ def _scorer(model: Any, scoring: Any) -> Any:
         return scoring
     if isinstance(scoring, Mapping):
         scoring = dict(scoring)
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        near = get_close_matches(scoring, get_scorer_names(), 1)
+        raise ValueError(
+            f"scoring={scoring!r} is not a scorer"
+            + (f"; did you mean {near[0]!r}?" if near else ";")
+            + " sklearn.metrics.get_scorer_names() lists those with a name"
+        )
     try:
         return check_scoring(model, scoring)
     except (ValueError, TypeError, KeyError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from adiabat.cli.options import Json, Model, opened
 from adiabat.cli.output import certificate_sentence, show, working
+from adiabat.store.words import counted
 
 
 def info(model: Model, as_json: Json = False) -> None:
@@ -14,7 +15,8 @@ def info(model: Model, as_json: Json = False) -> None:
     said = ", ".join(f"{name}={value}" for name, value in found["parameters"].items())
     lines = [
         f"{model}: {found['task']}" + (f" with {said}" if said else ""),
-        f"{found['rows']} rows of {found['features']} features, {found['entries']} log entries, "
+        f"{counted(found['rows'], 'row')} of {counted(found['features'], 'feature')}, "
+        f"{found['entries']:,} log entr{'y' if found['entries'] == 1 else 'ies'}, "
         f"{found['bytes']:,} bytes",
         certificate_sentence(found["certificate"]),
     ]

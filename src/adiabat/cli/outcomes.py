@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from adiabat.cli.output import certificate_sentence
 from adiabat.store.outcome import Outcome
+from adiabat.store.words import counted
 
 
 def outcome_lines(done: Outcome) -> list[str]:
     """What was done, what it moved, what was settled, and the certificate."""
     counts = (("learned", done.added), ("erased", done.removed), ("revised", done.revised))
-    parts = [f"{verb} {count} row{'s' * (count != 1)}" for verb, count in counts if count]
+    parts = [f"{verb} {counted(count, 'row')}" for verb, count in counts if count]
     if done.operation in ("retune", "refresh") and (done.dry_run or done.entry is not None):
         parts.append("retuned" if done.operation == "retune" else "refreshed")
     said = " and ".join(parts) or "nothing to do"
@@ -24,22 +25,23 @@ def outcome_lines(done: Outcome) -> list[str]:
         if column["kind"] == "category":
             lines.append(f"Fixed now: {column['name']} is one of {', '.join(column['values'])}.")
     if done.settled is not None:
-        lines.append(f"Fixed now: {_width(done.settled)}.")
+        lines.append(f"Fixed now: {_width(done.settled)}")
     moved = done.moved
     if moved is not None:
         largest = moved["largest_change"]
         lines.append(
-            f"On the {moved['rows_compared']} rows that stay, {moved['predictions_changed']} "
-            "predictions would change"
+            f"Of {counted(moved['rows_compared'], 'row')} that would stay, "
+            f"{counted(moved['predictions_changed'], 'prediction')} would change"
             + ("" if largest is None else f", decision values by up to {largest:.3g}")
             + "."
         )
         lines.append(
-            f"Support: {moved['support_entered']} rows would enter, {moved['support_left']} leave."
+            f"Support: {counted(moved['support_entered'], 'row')} would enter, "
+            f"{moved['support_left']:,} leave."
         )
         if moved["sets"]:
             moves = ", ".join(f"{count} from {move}" for move, count in moved["sets"].items())
-            lines.append(f"Of the rows that stay, {moves}.")
+            lines.append(f"Sets: {moves}.")
     said = certificate_sentence(done.certificate)
     lines.append(said.replace("is", "would be", 1) if done.dry_run else said)
     return lines
@@ -47,8 +49,9 @@ def outcome_lines(done: Outcome) -> list[str]:
 
 def _width(settled: object) -> str:
     if isinstance(settled, dict):
-        return f"{settled['sparse']} features"
+        return f"{counted(settled['sparse'], 'feature')}."
     assert isinstance(settled, list)
-    return f"{len(settled)} columns of features, {', '.join(c['name'] for c in settled[:6])}" + (
-        ", …" if len(settled) > 6 else ""
+    named = ", ".join(column["name"] for column in settled[:6])
+    return f"{counted(len(settled), 'column')} of features, {named}" + (
+        ", …" if len(settled) > 6 else "."
     )

@@ -27,6 +27,7 @@ from adiabat.errors import (
     StoreLockedError,
 )
 from adiabat.store.lock import WAITING
+from adiabat.store.words import counted
 
 #: Exit codes, as documented in docs/command_line.md.
 OK: Final = 0
@@ -124,7 +125,7 @@ def certificate_sentence(certificate: dict[str, Any] | None) -> str:
     fixed = f", holding {', '.join(f'{k}={_brief(v)}' for k, v in held.items())}" if held else ""
     verdict = "the optimum" if certificate["ok"] else "NOT the optimum"
     return (
-        f"The model is {verdict} on its {certificate['n_samples']} rows "
+        f"The model is {verdict} on its {counted(certificate['n_samples'], 'row')} "
         f"(residual {certificate['residual']:.1e}, {certificate['tol']:.1e} allowed){fixed}."
     )
 

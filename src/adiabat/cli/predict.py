@@ -6,6 +6,7 @@ from __future__ import annotations
 from adiabat.cli.options import Delimiter, File, Json, Model, Out, opened
 from adiabat.cli.output import show, working
 from adiabat.store.tables import write_table
+from adiabat.store.words import counted
 
 
 def predict(
@@ -14,8 +15,8 @@ def predict(
     """Predict the rows of FILE into OUT."""
     with working(f"Predicting {file}", as_json):
         store = opened(model)
-        columns = store.predict(file, delimiter=delimiter)
         store.require_outside(out)
+        columns = store.predict(file, delimiter=delimiter)
         write_table(out, columns)
     count = len(columns["prediction"])
-    show({"rows": count, "out": out}, as_json, [f"Wrote {count} predictions to {out}."])
+    show({"rows": count, "out": out}, as_json, [f"Wrote {counted(count, 'prediction')} to {out}."])

@@ -25,9 +25,10 @@ def receipt(
     """Say what was erased under REFERENCE, after a verification."""
     with working("Verifying", as_json):
         store = opened(model)
-        content = store.receipt(reference)
         if out is not None:
             store.require_outside(out)
+        content = store.receipt(reference)
+        if out is not None:
             if out.lower().endswith((".html", ".htm")):
                 text = receipt_page(content)
             elif out.lower().endswith(".json"):

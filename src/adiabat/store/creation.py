@@ -55,7 +55,7 @@ def _check(settings: Settings) -> None:
     task = TASKS[settings.task]
     task.create(settings.parameters, settings.scale)
     if task.target is not None and not settings.label_column:
-        raise ValueError(f"task {settings.task!r} needs a column of labels; give label=")
+        raise ValueError(f"task {settings.task!r} needs a column of labels; name it with label")
     if task.target is None and settings.label_column:
         raise ValueError(
             f"label={settings.label_column!r}: task {settings.task!r} has no labels; have the "
@@ -63,6 +63,12 @@ def _check(settings: Settings) -> None:
         )
     if settings.classes is not None and task.target != "class":
         raise ValueError(f"classes are given, and task {settings.task!r} has none")
+    for name, values in settings.categories.items():
+        if values is not None and (not all(values) or len(set(values)) < len(values)):
+            raise ValueError(
+                f"categories of column {name!r} are {', '.join(map(repr, values))}; none may be "
+                "empty, and none there twice"
+            )
     named = [settings.id_column, *settings.ignored, *settings.categories]
     named += [name for name in (settings.label_column, settings.weight_column) if name]
     for name in named:

@@ -40,29 +40,28 @@ class Batch:
         return len(self.ids)
 
 
-def encode(table: Table, settings: Settings, *, labels: str = "required") -> Batch:
-    """Rows of a table.
-
-    Parameters
-    ----------
-    table : Table
-    settings : Settings
-        Of the store; `Batch.settings` has what the first rows settled.
-    labels : {"required", "optional", "ignored"}
-        What to do about labels.
-    """
+def encode(table: Table, settings: Settings) -> Batch:
+    """Rows of a table, to be learned; `Batch.settings` has what the first of them settled."""
     ids = _ids(table, settings)
-    supervised = TASKS[settings.task].target is not None
-    kind = settings.label_kind
-    values = None
-    if supervised and labels != "ignored":
-        values, kind = _labels(table, settings, labels)
     features = settings.features
     if features is None:
         features = _first_columns(table, settings)
+    _require_form(table, features)
+    kind, values = settings.label_kind, None
+    if TASKS[settings.task].target is not None:
+        values, kind = _labels(table, settings)
     settings = settings.settled(features, kind)
-    X = _sparse(table, settings) if "sparse" in features else _dense(table, settings, labels)
-    return Batch(ids, X, values, _weights(table, settings, labels), settings)
+    if "sparse" not in features:
+        _refuse_extra(table, settings)
+    X = _features(table, settings)
+    return Batch(ids, X, values, _weights(table, settings), settings)
+
+
+def encode_questions(table: Table, settings: Settings) -> tuple[list[str] | None, Any]:
+    """Rows to be predicted: ids, if they have any, and features; other columns are passed over."""
+    _require_form(table, settings.features)
+    ids = table.columns.get(_id_column(table, settings))
+    return None if ids is None else list(map(str, ids.to_pylist())), _features(table, settings)
 
 
 def encode_arrays(X: Any, y: Any, ids: Any, sample_weight: Any, settings: Settings) -> Batch:
@@ -127,26 +126,28 @@ def encode_revision(table: Table, settings: Settings, old: Rows) -> tuple[Rows, 
     """
     X, labels, weights = old.X, old.labels, old.weights
     given: list[str] = []
+    named = settings.features if isinstance(settings.features, list) else []
     if table.sparse is not None:
+        _require_form(table, settings.features)
         X = _sparse(table, settings)
         given.append("features")
     else:
-        present = [c for c in settings.features if c["name"] in table.columns]
+        present = [column for column in named if column["name"] in table.columns]
         _refuse_extra(table, settings)
-        if present and isinstance(settings.features, list):
+        if present:
             X = old.X.copy()
             at = 0
-            for column in settings.features:
+            for column in named:
                 if column["name"] in table.columns:
                     _fill(X, at, table, column)
                 at += len(column.get("values", (0,)))
             given += [column["name"] for column in present]
     if TASKS[settings.task].target is not None:
-        found, _ = _labels(table, settings, "optional")
+        found, _ = _labels(table, settings, required=False)
         if found is not None:
             labels = np.array(found)
             given.append(settings.label_column or "label")
-    found_weights = _weights(table, settings, "optional")
+    found_weights = _weights(table, settings, required=False)
     if found_weights is not None:
         weights = found_weights
         given.append(settings.weight_column or "weight")
@@ -179,8 +180,14 @@ def text_columns(settings: Settings) -> list[str]:
 # -- ids -----------------------------------------------------------------------------------------
 
 
+def _id_column(table: Table, settings: Settings) -> str:
+    return "id" if table.format == "svmlight" else settings.id_column
+
+
 def _ids(table: Table, settings: Settings) -> list[str]:
-    name = "id" if table.format == "svmlight" else settings.id_column
+    name = _id_column(table, settings)
+    if table.format == "svmlight" and not table.columns:
+        raise InputFileError(f"{table.name!r} has no ids; end each line with '# id'")
     column = _column(table, name, "the ids")
     if pa.types.is_floating(column.type):
         raise InputFileError(
@@ -229,13 +236,21 @@ def _first_columns(table: Table, settings: Settings) -> Any:
     return columns
 
 
-def _dense(table: Table, settings: Settings, labels: str) -> FloatArray:
-    if table.sparse is not None:
+def _require_form(table: Table, features: Any) -> None:
+    """Named columns for a store with names, svmlight for one that was begun with it."""
+    if table.sparse is not None and "sparse" not in features:
         raise InputFileError(
             f"{table.name!r} is svmlight, and the store has named columns; use CSV or Parquet"
         )
-    if labels != "ignored":
-        _refuse_extra(table, settings)
+    if table.sparse is None and "sparse" in features:
+        raise InputFileError(
+            f"{table.name!r} has named columns, and the store was begun with svmlight; use that"
+        )
+
+
+def _features(table: Table, settings: Settings) -> Any:
+    if "sparse" in settings.features:
+        return _sparse(table, settings)
     X = np.zeros((table.n, settings.n_features))
     at = 0
     for column in settings.features:
@@ -244,12 +259,12 @@ def _dense(table: Table, settings: Settings, labels: str) -> FloatArray:
 
 
 def _refuse_extra(table: Table, settings: Settings) -> None:
-    known = {column["name"] for column in settings.features} | _special(settings)
+    named = settings.features if isinstance(settings.features, list) else []
+    known = {column["name"] for column in named} | _special(settings)
     for name in table.columns:
         if name not in known:
             raise InputFileError(
-                f"{table.name!r} has the column {name!r}, which the first file did not have; "
-                "remove it"
+                f"{table.name!r} has the column {name!r}, which is not in the store; remove it"
             )
 
 
@@ -280,10 +295,6 @@ def _special(settings: Settings) -> set[str | None]:
 
 def _sparse(table: Table, settings: Settings) -> Any:
     width = settings.n_features
-    if table.sparse is None:
-        raise InputFileError(
-            f"{table.name!r} has named columns, and the store was begun with svmlight; use that"
-        )
     if table.sparse.shape[1] > width:
         raise InputFileError(
             f"{table.name!r} has {table.sparse.shape[1]} features, the store has {width}"
@@ -351,13 +362,15 @@ def _texts(table: Table, name: str) -> list[str | None]:
 # -- labels and weights --------------------------------------------------------------------------
 
 
-def _labels(table: Table, settings: Settings, need: str) -> tuple[list[Any] | None, str | None]:
+def _labels(
+    table: Table, settings: Settings, required: bool = True
+) -> tuple[list[Any] | None, str | None]:
     kind = settings.label_kind
     name = settings.label_column or "the label"
     if table.targets is not None:
         given: list[Any] = table.targets.tolist()
     else:
-        if settings.label_column not in table.columns and need == "optional":
+        if settings.label_column not in table.columns and not required:
             return None, kind
         given = _column(table, name, "the labels").to_pylist()
     parsed = [_number(value) for value in given]
@@ -367,6 +380,7 @@ def _labels(table: Table, settings: Settings, need: str) -> tuple[list[Any] | No
                 f"{table.name!r} has no label in column {name!r} on {table.place(row)}; fill it "
                 "in, or remove the row"
             )
+    settled = kind is not None
     if kind is None:
         kind = "number"
         if TASKS[settings.task].target == "class":
@@ -381,7 +395,7 @@ def _labels(table: Table, settings: Settings, need: str) -> tuple[list[Any] | No
         elif number is None or (kind == "integer" and number != int(number)):
             raise InputFileError(
                 f"{table.name!r} has the label {value!r} on {table.place(row)}, which is not "
-                f"{wanted} as in the first rows; correct it"
+                f"{wanted}{' as in the first rows' if settled else ''}; correct it"
             )
         else:
             values.append(int(number) if kind == "integer" else number)
@@ -404,9 +418,9 @@ def _lost(number: float | None) -> bool:
     return number is not None and not math.isfinite(number)
 
 
-def _weights(table: Table, settings: Settings, labels: str) -> FloatArray | None:
+def _weights(table: Table, settings: Settings, required: bool = True) -> FloatArray | None:
     name = settings.weight_column
-    if not name or labels == "ignored" or (name not in table.columns and labels == "optional"):
+    if not name or (name not in table.columns and not required):
         return None
     weights = _numbers(table, name)
     if len(weights) and weights.min() < 0.0:

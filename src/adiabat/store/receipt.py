@@ -19,6 +19,7 @@ from adiabat.store import log, schema
 from adiabat.store.pages import Markup, definition_list, page, paragraph, section, table
 from adiabat.store.session import Session
 from adiabat.store.verification import verify
+from adiabat.store.words import counted
 
 #: Operations that put training rows, or their ids, into a file outside the store.
 PUBLISHING: Final = ("export", "report")
@@ -139,8 +140,8 @@ def _statement(
     count = sum(entry.body["details"]["removed"] for entry in erasures)
     last = erasures[-1].body
     said = [
-        f"{count} training row{'s were' if count != 1 else ' was'} erased under the reference "
-        f"{reference}, the last on {_time(last['time'])} UTC."
+        f"{counted(count, 'training row')} {'was' if count == 1 else 'were'} erased under the "
+        f"reference {reference}, the last on {_time(last['time'])} UTC."
     ]
     verb, when = "is", ""
     if returned:
@@ -150,8 +151,10 @@ def _statement(
     else:
         held = ", ".join(certificate["held_fixed"]) or "nothing"
         said.append(
-            f"{when}the model {verb} the optimum on a dataset of {certificate['n_samples']} rows "
-            f"that {'did' if returned else 'does'} not contain them (residual "
+            f"{when}the model {verb} the optimum on a dataset of "
+            f"{counted(certificate['n_samples'], 'row')} "
+            f"that {'did' if returned else 'does'} not contain {'it' if count == 1 else 'them'} "
+            "(residual "
             f"{certificate['residual']:.1e}, {certificate['tol']:.1e} allowed). Held fixed: {held}."
         )
     if returned:

@@ -162,6 +162,8 @@ class Session:
         self, operation: str, reference: str | None = None, dry_run: bool = False
     ) -> Iterator[Change]:
         """A change: kept whole at the end of the block, or not at all."""
+        if reference is not None and not reference.strip():
+            raise ValueError("reference is empty; give one, or leave it out")
         self._require_signer()
         with writing(self.folder, operation, self.wait, self.announce):
             entry: log.Entry | None = None

@@ -22,9 +22,9 @@ from adiabat.store.changes import (
     settle_again,
 )
 from adiabat.store.encoding import (
-    Batch,
     encode,
     encode_arrays,
+    encode_questions,
     table_ids,
     text_columns,
 )
@@ -141,13 +141,23 @@ class Store:
         }
 
     def require_outside(self, path: str | os.PathLike[str]) -> None:
-        """Refuse to write into the folder of the store, whose files are all accounted for."""
+        """Refuse to write into the folder of the store, whose files are all accounted for.
+
+        Or to where nothing can be written at all.
+        """
         folder = os.path.realpath(self.path)
         if os.path.commonpath([folder, os.path.realpath(path)]) == folder:
             raise StoreError(
                 f"{os.fspath(path)!r} is inside the store, where erasing could not reach it; "
                 "choose a place outside"
             )
+        parent = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(parent):
+            raise StoreError(
+                f"{os.fspath(path)!r} cannot be written: there is no folder {parent!r}; make it"
+            )
+        if os.path.isdir(path):
+            raise StoreError(f"{os.fspath(path)!r} is a folder; give the name of a file")
 
     def predict(self, data: Any, *, delimiter: str | None = None) -> dict[str, Any]:
         """Predictions for the rows of a file or data frame.
@@ -161,8 +171,7 @@ class Store:
         table = _read(data, settings, delimiter)
         if settings.features is None or not is_fitted(self.model):
             raise StoreError(f"{self.path!r} has learned nothing yet; learn some rows first")
-        batch = encode(table, settings, labels="ignored")
-        return _predictions(self.model, batch)
+        return _predictions(self.model, *encode_questions(table, settings))
 
     def verify(
         self, *, retrain: bool = False, public_key: str | os.PathLike[str] | None = None
@@ -415,10 +424,11 @@ def _read(data: Any, settings: Settings, delimiter: str | None) -> Table:
     return as_table(data)
 
 
-def _predictions(model: Any, batch: Batch) -> dict[str, Any]:
-    columns: dict[str, Any] = {"id": batch.ids, "prediction": model.predict(batch.X)}
+def _predictions(model: Any, ids: list[str] | None, X: Any) -> dict[str, Any]:
+    columns: dict[str, Any] = {} if ids is None else {"id": ids}
+    columns["prediction"] = model.predict(X)
     if hasattr(model, "decision_function"):
-        decisions = np.asarray(model.decision_function(batch.X))
+        decisions = np.asarray(model.decision_function(X))
         if decisions.ndim == 1:
             columns["decision"] = decisions
         else:

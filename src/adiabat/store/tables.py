@@ -7,6 +7,7 @@ line or row, the column and the remedy, and never quotes more than the one value
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import os
@@ -21,7 +22,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import scipy.sparse as sp
-from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.datasets import load_svmlight_file
 
 from adiabat.errors import InputFileError
 
@@ -35,6 +36,7 @@ FORMATS: Final[dict[str, str]] = {
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
 }
+_PART_BYTES: Final = 1 << 20
 _OTHER_DELIMITERS: Final = {";": "';'", "\t": "a tab", "|": "'|'", ",": "','"}
 
 
@@ -43,7 +45,7 @@ class Table:
     """Rows of a file, or of a data frame.
 
     `columns` are Arrow arrays by name. A svmlight file has none; it has `sparse`, the features, and
-    `targets`, and its ids are the comments of its lines.
+    `targets`, and its ids (in the column ``id``, if it has any) are the comments of its lines.
     """
 
     name: str
@@ -95,6 +97,7 @@ def read_table(path: str, text: Sequence[str] = (), delimiter: str | None = None
         return _read_svmlight(path)
     if kind == "csv":
         delimiter = delimiter or ("\t" if ".tsv" in path.lower() else ",")
+        _require_utf8(path)
         arrow = _read_csv(path, text, delimiter)
     else:
         delimiter = ","
@@ -106,6 +109,8 @@ def read_table(path: str, text: Sequence[str] = (), delimiter: str | None = None
                 f"{path!r} cannot be read as {kind} ({_first_line(error)}); it may be truncated: "
                 "copy it again"
             ) from error
+    if arrow.num_rows == 0:
+        raise InputFileError(f"{path!r} has columns, but no rows; check how it was written")
     return _table(path, kind, arrow, delimiter)
 
 
@@ -129,7 +134,7 @@ def as_table(source: Any) -> Table:
 
 
 def write_table(path: str, columns: Mapping[str, Any]) -> None:
-    """Write columns to a file; for svmlight the columns ``id`` and ``prediction``."""
+    """Write columns to a file; in svmlight the prediction is the target, decisions are features."""
     kind = format_of(path, "written")
     if kind == "svmlight":
         _write_svmlight(path, columns)
@@ -183,6 +188,30 @@ def _read_csv(path: str, text: Sequence[str], delimiter: str) -> pa.Table:
         ) from error
 
 
+def _require_utf8(path: str) -> None:
+    """Name the line that is not UTF-8: Arrow does not, and may print a traceback of its own."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line = 1
+    try:
+        with pa.input_stream(path) as stream:
+            while part := stream.read(_PART_BYTES):
+                if line == 1 and part[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                    raise InputFileError(f"{path!r} is in UTF-16; save it in UTF-8")
+                decoder.decode(part)
+                line += part.count(b"\n")
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        line += error.object[: error.start].count(b"\n")
+        raise InputFileError(
+            f"{path!r} is not in UTF-8, on line {line}; save it in UTF-8 (if it is text: it may be "
+            "in Latin-1 or Windows-1252)"
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise InputFileError(
+            f"{path!r} cannot be read ({_first_line(error)}); copy it again"
+        ) from error
+
+
 def _csv_rows(path: str, delimiter: str) -> Any:
     """(last line, values) of every row that is not blank, the header first."""
     with pa.input_stream(path) as stream:
@@ -233,11 +262,12 @@ def _read_svmlight(path: str) -> Table:
             "'target index:value index:value # id'"
         ) from error
     lines = _svmlight_lines(path)
-    for number, comment in lines:
+    named = any(comment for _, comment in lines)
+    for number, comment in lines if named else ():
         if not comment:
             raise InputFileError(f"{path!r} has no id on line {number}; end each line with '# id'")
-    ids = pa.array([comment for _, comment in lines], pa.string())
-    table = Table(path, "svmlight", len(lines), {"id": ids}, sp.csr_array(features), targets)
+    columns = {"id": pa.array([comment for _, comment in lines], pa.string())} if named else {}
+    table = Table(path, "svmlight", len(lines), columns, sp.csr_array(features), targets)
     table.sparse.sum_duplicates()
     return table
 
@@ -250,12 +280,12 @@ def _write_svmlight(path: str, columns: Mapping[str, Any]) -> None:
         raise InputFileError(
             f"{path!r} cannot hold labels that are text: svmlight has numbers only; choose .csv"
         ) from error
-    buffer = io.BytesIO()
-    dump_svmlight_file(np.empty((len(targets), 0)), targets, buffer)
-    lines = buffer.getvalue().decode("ascii").splitlines()
+    decisions = [values for name, values in columns.items() if name.startswith("decision")]
+    comments = [f" # {name}" for name in columns["id"]] if "id" in columns else [""] * len(targets)
     with open(path, "w", encoding="utf-8") as file:
-        for line, name in zip(lines, columns["id"], strict=True):
-            file.write(f"{line.rstrip()} # {name}\n")
+        for target, comment, *values in zip(targets.tolist(), comments, *decisions, strict=True):
+            pairs = "".join(f" {k}:{value:.17g}" for k, value in enumerate(values, start=1))
+            file.write(f"{target:.17g}{pairs}{comment}\n")
 
 
 # -- all -----------------------------------------------------------------------------------------

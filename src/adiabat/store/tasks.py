@@ -70,14 +70,14 @@ class Task:
         model._validate_params()
         if not scale:
             return model
-        if not self.keeps_rows:
+        if scale not in ("exact", "held"):
+            raise ValueError(f"scale={scale!r} must be 'exact' or 'held'")
+        if not isinstance(model, KernelMachine):
             raise ValueError(
-                f"scale={scale!r} is not for {self.estimator.__name__}, which keeps no rows to "
-                "scale anew; scale the file, or choose another task"
+                f"scale={scale!r} is not for {self.estimator.__name__}, whose rows cannot be "
+                "scaled anew; scale the file, or choose another task"
             )
-        model = IncrementalPipeline(model, mode=scale)
-        model._validate_params()
-        return model
+        return IncrementalPipeline(model, mode=scale)
 
     def learn(self, model: Any, numbers: IntArray, X: Any, labels: Any, weights: Any) -> None:
         """Learn rows."""
