@@ -138,9 +138,7 @@ def test_labels_that_are_no_numbers(tmp_path):
     store = adiabat.create_store(tmp_path / "m", "svr", label="y")
     path = tmp_path / "rows.csv"
     path.write_text("id,a,y\nr1,1,high\n")
-    with pytest.raises(
-        adiabat.InputFileError, match="'high' on line 2, which is not a number; c"
-    ):
+    with pytest.raises(adiabat.InputFileError, match="'high' on line 2, which is not a number; c"):
         store.learn(path)
 
 

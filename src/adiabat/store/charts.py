@@ -17,6 +17,7 @@ _TOP: Final = 14
 _BOTTOM: Final = 34
 _COLOURS: Final = ("var(--one)", "var(--two)", "var(--three)")
 _LABEL_GAP: Final = 15.0
+_MOST_NUMBERS: Final = 12  # on the axis
 
 
 def steps(label: str, at: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Markup:
@@ -48,7 +49,8 @@ def steps(label: str, at: Sequence[int], lines: Mapping[str, Sequence[float]]) -
         f"{text(_said(t))}</text>"
         for t in ticks
     ]
-    for entry in sorted({first, (first + last) // 2, last}):
+    apart = -(-(last - first) // _MOST_NUMBERS)  # from the last entry back, which is always named
+    for entry in range(last, first - 1, -apart):
         drawn.append(
             f'<text x="{x(entry):.1f}" y="{_HEIGHT - 12}" text-anchor="middle">{entry}</text>'
         )

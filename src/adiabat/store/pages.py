@@ -6,6 +6,7 @@ Text becomes part of a page through `text`, which escapes it; a `Markup` is a st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final, TypeAlias
@@ -112,4 +113,6 @@ def figure(caption: str, drawing: Markup) -> Markup:
 
 
 def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        return re.fullmatch(r"-?\d+\.\d+", value) is not None
     return isinstance(value, (int, float)) and not isinstance(value, bool)
