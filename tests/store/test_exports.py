@@ -119,9 +119,15 @@ def test_a_refused_export_leaves_no_file_and_no_entry(store, tmp_path, where, fo
     assert not (tmp_path / where).exists() and len(store.log()) == 2
 
 
-def test_a_failing_export_leaves_no_file_and_no_entry(store, tmp_path):
-    with pytest.raises(OSError):
+def test_a_failing_export_leaves_no_file_and_no_entry(store, tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError("the disk is full")
+
+    with pytest.raises(adiabat.StoreError, match="there is no folder"):
         store.export(tmp_path / "nowhere" / "x.adiabat")
+    monkeypatch.setattr("adiabat.store.exports.sha256", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        store.export(tmp_path / "x.adiabat")
     assert len(store.log()) == 2 and [p.name for p in tmp_path.iterdir()] == ["model"]
 
 
