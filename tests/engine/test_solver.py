@@ -252,8 +252,8 @@ def test_the_judge_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = started()
     before = state(rig)
     with monkeypatch.context() as patch:
-        patch.setattr("adiabat.engine.solver._Run.satisfied", lambda run: True)
-        patch.setattr("adiabat.engine.solver._Run.settle", lambda run: None)
+        patch.setattr("adiabat.engine.run.Run.satisfied", lambda run: True)
+        patch.setattr("adiabat.engine.run.Run.settle", lambda run: None)
         patch.setattr("adiabat.engine.path.Path.follow", lambda path: None)
         with pytest.raises(NotOptimalError, match="residual"):
             rig.change(X[80:], Y[80:])

@@ -58,9 +58,11 @@ class Stuck(Exception):
 class Exchange:
     """Rounds on one machine."""
 
-    def __init__(self, machine: Machine, tolerance: float) -> None:
+    def __init__(self, machine: Machine, tolerance: float, nearly_there: bool = False) -> None:
+        """Where it is nearly there, few rows are left to move: in single file from the start."""
         self.machine = machine
         self.tolerance = tolerance
+        self.nearly_there = nearly_there
         self.rounds = 0
         self.single_file = False
         self.fell_back = False
@@ -91,7 +93,7 @@ class Exchange:
         self._pending[margin] = 0.0
         feasible = False
         trouble = 0
-        self.single_file = False
+        self.single_file = self.nearly_there
         balanced = rounds.measure(machine.d)
         self.accuracy = self._attainable()
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):

@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.gram import PANEL_WIDTH
-from adiabat.certificate import violations, weigh
-from adiabat.engine.exchange import Exchange, Stuck
+from adiabat.certificate import weigh
+from adiabat.engine.interior import pays, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
 from adiabat.engine.polish import polish
+from adiabat.engine.run import Run
 from adiabat.engine.samples import Samples
 from adiabat.engine.threads import BlasHold, in_slices
 from adiabat.errors import NotOptimalError
@@ -36,19 +37,8 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Key = Hashable
 
-# Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
-# more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
-WATCH_ALL = 400
-WATCH_PART, WATCH_LEAST, WATCH_EACH = 16, 128, 12
-# A batch larger than this part of the machine is grown from a random part of it.
-SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # Settle-and-judge turns before the update is given up.
 TURNS = 60
-# The path goes first where at most SHORT_BATCH rows move and the margin is less than the
-# SHORT_MARGIN-th part of the rows with weight.
-SHORT_BATCH, SHORT_MARGIN = 16, 4
-# Turns spent to get from the tolerance down to rounding.
-REFINEMENTS = 3
 # Columns kept for samples without weight, as a part of those with weight; those computed ahead.
 SPARE_PART, SPARE_LEAST, MOST_SPARE = 2, 64, 512
 # Columns in use that may stand behind the others after an update, and those then moved to the
@@ -72,93 +62,6 @@ class Outcome:
     def solver(self) -> str:
         """The methods that ran, in one word."""
         return "+".join(sorted(self.methods)) or "none"
-
-
-class _Run:
-    """One machine on its way to the new optimum."""
-
-    def __init__(
-        self, machine: Machine, tolerance: float, touched: IntArray, fresh: bool, carried: bool
-    ) -> None:
-        self.machine = machine
-        self.tolerance = tolerance
-        self.exchange: Exchange | None = None
-        self.left_undone = False  # by the path
-        self.carried = carried  # bounds or the sum moved, and weights with them
-        self.n_touched = len(touched)
-        self.watched = self._first_watch(touched, fresh)
-        self.best = np.inf
-        self.stuck = False
-        self.content = 0  # turns that ended within the tolerance, but not at rounding
-
-    def _first_watch(self, touched: IntArray, fresh: bool) -> BoolArray:
-        machine = self.machine
-        n = machine.n
-        watched = np.zeros(n, dtype=bool)
-        if n <= WATCH_ALL:
-            watched[:] = True
-            return watched
-        if fresh:
-            size = max(SUBSET_LEAST, n // SUBSET_PART)
-            # a fixed seed: the same data give the same model to the last bit
-            watched[np.random.default_rng(0).permutation(touched)[:size]] = True
-            return watched
-        resting = np.flatnonzero(~machine.in_margin)
-        size = max(WATCH_LEAST, n // WATCH_PART) + WATCH_EACH * len(touched)
-        if size < len(resting):
-            resting = resting[np.argpartition(np.abs(machine.r[resting]), size)[:size]]
-        watched[resting] = True
-        watched[touched] = True
-        return watched
-
-    def path_is_short(self) -> bool:
-        """Few rows move, and few answer: then a breakpoint costs little, and there are few.
-
-        Such margins are those of low rank, with most weights at a bound, which rounds in blocks
-        overshoot (docs/theory.md).
-        """
-        machine = self.machine
-        margin = len(machine.margin)
-        weighty = int(np.count_nonzero(machine.u))
-        return (
-            0 < margin <= weighty // SHORT_MARGIN
-            and self.n_touched <= SHORT_BATCH
-            and not self.carried
-        )
-
-    def settle(self) -> None:
-        """One turn of exchange on the watched rows."""
-        if self.exchange is None:
-            self.exchange = Exchange(self.machine, self.tolerance)
-        try:
-            self.exchange.settle(self.watched)
-        except Stuck:
-            self.stuck = True  # the judge may still be content
-
-    def satisfied(self) -> bool:
-        """After the judge's look: is it done? If not, watch what was found."""
-        machine = self.machine
-        aim = machine.accuracy(self.tolerance)
-        if machine.verdict.residual <= aim:
-            return True
-        # the judge knows of no rounding in sum u
-        found = violations(machine.r, machine.u, machine.lo, machine.hi)
-        worst = max(float(found.max(initial=0.0)), machine.infeasibility())
-        if worst <= aim:
-            return True
-        if worst <= self.tolerance:
-            self.content += 1
-            if self.stuck or self.content > REFINEMENTS:
-                return True
-        if worst > 0.5 * self.best:  # no better than before
-            machine.refactor(machine.margin)
-        self.best = min(worst, self.best)
-        new = np.flatnonzero((found > aim) & ~self.watched)
-        most = max(SUBSET_LEAST, GROWTH * int(self.watched.sum()))
-        if len(new) > most:
-            new = np.random.default_rng(len(new)).choice(new, most, replace=False)
-        self.watched[new] = True
-        return False
 
 
 class Solver:
@@ -263,8 +166,12 @@ class Solver:
             if len(change.rebound) <= machine.n // 2:
                 touched = np.concatenate([touched, change.rebound])
             carried = len(change.rebound) > 0 or machine.d != 0.0
-            run = _Run(machine, self.tolerance(machine), touched, fresh, carried)
+            run = Run(machine, self.tolerance(machine), touched, fresh, carried)
             runs.append(run)
+            if fresh and method != "path" and not trace and pays(machine):
+                start_inside(machine)
+                self.refresh([machine])
+                run.watched[:] = run.nearly_there = True
             if method == "path" or trace or (method == "auto" and run.path_is_short()):
                 self._follow(key, run, trace, outcome)
             else:
@@ -294,7 +201,7 @@ class Solver:
                 outcome.methods.add("exchange")
                 outcome.fallbacks += run.exchange.fell_back or run.left_undone
 
-    def _follow(self, key: Key, run: _Run, trace: bool, outcome: Outcome) -> None:
+    def _follow(self, key: Key, run: Run, trace: bool, outcome: Outcome) -> None:
         """Along the path; what it leaves undone, exchange finishes."""
         path = Path(run.machine, run.tolerance, trace)
         path.follow()
@@ -358,7 +265,7 @@ class Solver:
                 "Scale the features, or raise tol."
             )
 
-    def _not_optimal(self, run: _Run) -> NotOptimalError:
+    def _not_optimal(self, run: Run) -> NotOptimalError:
         return NotOptimalError(
             f"no optimum within the bound on work: residual {run.best:.1e}, tolerance "
             f"{run.tolerance:.1e}; the model is as it was before. Scale the features, lower C, "

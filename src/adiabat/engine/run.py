@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One machine on its way to the new optimum: which rows it watches, and whether it has arrived.
+
+Rows are watched near r = 0, and where something changed; what the judge finds besides is watched
+from then on. A batch that makes the machine anew starts from a random part of it, or, where the
+kernel has few features, from inside of all bounds (`interior`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from adiabat.certificate import violations
+from adiabat.engine.exchange import Exchange, Stuck
+from adiabat.engine.machine import Machine
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+# Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
+# more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
+WATCH_ALL = 400
+WATCH_PART, WATCH_LEAST, WATCH_EACH = 16, 128, 12
+# A batch larger than this part of the machine is grown from a random part of it.
+SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
+# The path goes first where at most SHORT_BATCH rows move and the margin is less than the
+# SHORT_MARGIN-th part of the rows with weight.
+SHORT_BATCH, SHORT_MARGIN = 16, 4
+# Turns spent to get from the tolerance down to rounding.
+REFINEMENTS = 3
+
+
+class Run:
+    """One machine on its way to the new optimum."""
+
+    def __init__(
+        self, machine: Machine, tolerance: float, touched: IntArray, fresh: bool, carried: bool
+    ) -> None:
+        self.machine = machine
+        self.tolerance = tolerance
+        self.exchange: Exchange | None = None
+        self.left_undone = False  # by the path
+        self.nearly_there = False  # by a start from inside
+        self.carried = carried  # bounds or the sum moved, and weights with them
+        self.n_touched = len(touched)
+        self.watched = self._first_watch(touched, fresh)
+        self.best = np.inf
+        self.stuck = False
+        self.content = 0  # turns that ended within the tolerance, but not at rounding
+
+    def _first_watch(self, touched: IntArray, fresh: bool) -> BoolArray:
+        machine = self.machine
+        n = machine.n
+        watched = np.zeros(n, dtype=bool)
+        if n <= WATCH_ALL:
+            watched[:] = True
+            return watched
+        if fresh:
+            size = max(SUBSET_LEAST, n // SUBSET_PART)
+            # a fixed seed: the same data give the same model to the last bit
+            watched[np.random.default_rng(0).permutation(touched)[:size]] = True
+            return watched
+        resting = np.flatnonzero(~machine.in_margin)
+        size = max(WATCH_LEAST, n // WATCH_PART) + WATCH_EACH * len(touched)
+        if size < len(resting):
+            resting = resting[np.argpartition(np.abs(machine.r[resting]), size)[:size]]
+        watched[resting] = True
+        watched[touched] = True
+        return watched
+
+    def path_is_short(self) -> bool:
+        """Few rows move, and few answer: then a breakpoint costs little, and there are few.
+
+        Such margins are those of low rank, with most weights at a bound, which rounds in blocks
+        overshoot (docs/theory.md).
+        """
+        machine = self.machine
+        margin = len(machine.margin)
+        weighty = int(np.count_nonzero(machine.u))
+        return (
+            0 < margin <= weighty // SHORT_MARGIN
+            and self.n_touched <= SHORT_BATCH
+            and not self.carried
+        )
+
+    def settle(self) -> None:
+        """One turn of exchange on the watched rows."""
+        if self.exchange is None:
+            self.exchange = Exchange(self.machine, self.tolerance, self.nearly_there)
+        try:
+            self.exchange.settle(self.watched)
+        except Stuck:
+            self.stuck = True  # the judge may still be content
+
+    def satisfied(self) -> bool:
+        """After the judge's look: is it done? If not, watch what was found."""
+        machine = self.machine
+        aim = machine.accuracy(self.tolerance)
+        if machine.verdict.residual <= aim:
+            return True
+        # the judge knows of no rounding in sum u
+        found = violations(machine.r, machine.u, machine.lo, machine.hi)
+        worst = max(float(found.max(initial=0.0)), machine.infeasibility())
+        if worst <= aim:
+            return True
+        if worst <= self.tolerance:
+            self.content += 1
+            if self.stuck or self.content > REFINEMENTS:
+                return True
+        if worst > 0.5 * self.best:  # no better than before
+            machine.refactor(machine.margin)
+        self.best = min(worst, self.best)
+        new = np.flatnonzero((found > aim) & ~self.watched)
+        most = max(SUBSET_LEAST, GROWTH * int(self.watched.sum()))
+        if len(new) > most:
+            new = np.random.default_rng(len(new)).choice(new, most, replace=False)
+        self.watched[new] = True
+        return False
