@@ -39,7 +39,8 @@ def pays(machine: Machine) -> bool:
     """Whether there are features to go by, and rows enough."""
     if not machine.samples.thin:
         return False
-    return machine.n >= max(LEAST_ROWS, ROWS_EACH * machine.samples.features.shape[1])
+    n_features = int(machine.samples.features.shape[1])
+    return machine.n >= max(LEAST_ROWS, ROWS_EACH * n_features)
 
 
 def start_inside(machine: Machine) -> None:
