@@ -159,7 +159,7 @@ cdef class Factor:
             return np.zeros(0, dtype=bool)
         chosen = np.asarray(chosen, dtype=np.int64)
         self._reserve(s + k)
-        schur = np.ascontiguousarray(self._scratch_s[np.ix_(chosen, chosen)])
+        schur = self._scratch_s.take(chosen, 0).take(chosen, 1)
         corner = schur.copy()
         cdef double[:, ::1] S = schur
         cdef double[:, ::1] C = corner

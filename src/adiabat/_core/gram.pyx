@@ -22,9 +22,9 @@ from adiabat._core.blas cimport dot
 
 cdef enum:
     ROW = WIDTH * sizeof(double)
-    BLOCK = 32    # rows filled together: more would compete for the same cache sets
     FEW = 12      # coefficients in a panel up to which its columns are read one by one
     FILLED = 1 << 17   # entries of new columns on their way at a time: they stay in the cache
+    LEAST = 32    # rows at a time, however many columns
     SHARED = 8    # a column among others costs as much as so many entries in a row
 
 NO_SLOT = -1
@@ -136,7 +136,7 @@ cdef class Gram:
             self._add_panel()
         slots = np.flatnonzero(self.owner < 0)[:k]
         tops = self._tops(slots)
-        step = max(FILLED // k, BLOCK)
+        step = max(FILLED // k, LEAST)
 
         def fill(part):
             for start in range(part.start, part.stop, step):
@@ -166,19 +166,12 @@ cdef class Gram:
     cdef int _fill(
         self, const size_t[::1] tops, Py_ssize_t first, const double[:, :] columns
     ) except -1:
-        """K[first + i, slots[j]] = columns[i, j]."""
-        cdef Py_ssize_t i, j, start = 0, stop, m = columns.shape[0]
-        # what stands row by row is written so; columns, a block of rows at a time
-        cdef Py_ssize_t block = 1 if columns.strides[1] == sizeof(double) else BLOCK
-        cdef double* into
+        """K[first + i, slots[j]] = columns[i, j], row by row: slots may be anywhere in a row."""
+        cdef Py_ssize_t i, j
         with nogil:
-            while start < m:
-                stop = start + block if start + block < m else m
+            for i in range(columns.shape[0]):
                 for j in range(tops.shape[0]):
-                    into = <double*> tops[j] + first * WIDTH
-                    for i in range(start, stop):
-                        into[i * WIDTH] = columns[i, j]
-                start = stop
+                    (<double*> tops[j])[(first + i) * WIDTH] = columns[i, j]
         return 0
 
     def release(self, keep, Py_ssize_t spare):

@@ -135,7 +135,9 @@ class Exchange:
         machine = self.machine
         outside, move, leavers = self._rounds.enter_boxes()
         if len(leavers):
-            self._leave(np.flatnonzero(np.isin(machine.margin, leavers)))
+            leaves = np.zeros(machine.n, dtype=bool)
+            leaves[leavers] = True
+            self._leave(np.flatnonzero(leaves[machine.margin]))
         margin = machine.margin
         if len(margin) and len(outside):
             self._pending[margin] = machine.kernel(margin, outside) @ move

@@ -225,9 +225,11 @@ class Machine:
         keep = np.ones(self.n, dtype=bool)
         keep[removed] = False
         assert self.factor is not None
-        self.factor.relabel(np.cumsum(keep) - 1)
-        self.factor.tidy()
         stay = np.flatnonzero(keep)
+        place = np.empty(self.n, dtype=np.int64)
+        place[stay] = np.arange(len(stay))
+        self.factor.relabel(place)
+        self.factor.tidy()
         for name in ("at", "t", "lo", "hi", "u", "r", "in_margin"):
             setattr(self, name, getattr(self, name).take(stay))
 
