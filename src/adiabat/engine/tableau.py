@@ -61,8 +61,8 @@ class Tableau:
         self.lo, self.hi = machine.lo[self.rows], machine.hi[self.rows]
         self.enough = max(machine.accuracy(tolerance), min(CONTENT, 0.1 * tolerance))
         self._room = INSIDE * (self.hi - self.lo)
-        self._at = machine.at[self.rows]
-        self._shift = float(machine.factor.shift)
+        self.at = machine.at[self.rows]
+        self.shift = float(machine.factor.shift)
         self._samples = machine.samples.fork()
         self._lock = threading.Lock()
         n, self._s = machine.n, len(machine.margin)
@@ -85,7 +85,7 @@ class Tableau:
     @property
     def least(self) -> FloatArray:
         """Pivots of rows below these are none."""
-        own = self._samples.diagonal[self._at] + self._shift
+        own = self._samples.diagonal[self.at] + self.shift
         return np.asarray(DEPENDENT * np.minimum(own, 1.0 / own))
 
     # -- columns ---------------------------------------------------------------------------------
@@ -154,12 +154,12 @@ class Tableau:
     def _kernel_of(self, places: IntArray) -> FloatArray:
         """Kernel values of rows against all, where they stay."""
         kernel = self._kernel[self._used : self._used + len(places)]
-        at = self._at[places]
+        at = self.at[places]
         if self._samples.gram.slot_of[at].min(initial=0) >= 0:
-            kernel[:] = self._samples.between(self._at, at).T
+            kernel[:] = self._samples.between(self.at, at).T
         else:
-            kernel[:] = self._samples.block(at, self._at)
-        kernel += self._shift
+            kernel[:] = self._samples.block(at, self.at)
+        kernel += self.shift
         return kernel
 
     def _file(self, places: IntArray) -> None:
@@ -202,8 +202,10 @@ class Tableau:
 class Remover:
     """Removals from a tableau, of many samples at once; each thread has its own."""
 
-    def __init__(self, tableau: Tableau) -> None:
+    def __init__(self, tableau: Tableau, points: FloatArray | None = None) -> None:
+        """`points`: kernel values by position of points at which f is asked for as well."""
         self._tableau = tableau
+        self._points = None if points is None else points[:, tableau.at].T + tableau.shift
         self._pivots = Pivots(
             tableau.columns, tableau.slot, tableau.u, tableau.r, tableau.lo, tableau.hi,
             tableau.role, tableau.least, MOST_PIVOTS,
@@ -237,10 +239,16 @@ class Remover:
         removed = [(k, place) for k, own in enumerate(places) for place in own]
         good, r = tableau.optimal(U, db, np.array(removed, dtype=np.int64), gone)
         good &= (end == ARRIVED) | (end == DECIDED)
+        elsewhere = None
+        if self._points is not None:
+            elsewhere = (U - tableau.u) @ self._points + db[:, None]
         found: list[Removal | None] = [None] * len(samples)
         for k in np.flatnonzero(good).tolist():
             f = r[k, places[k][0]] + machine.t[samples[k][0]]
-            found[k] = Removal(float(f), int(breakpoints[k]), bool(end[k] == DECIDED))
+            found[k] = Removal(
+                float(f), int(breakpoints[k]), bool(end[k] == DECIDED),
+                None if elsewhere is None else elsewhere[k],
+            )  # fmt: skip
         return found
 
 

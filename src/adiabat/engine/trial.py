@@ -41,11 +41,13 @@ class Removal:
     """f at the sample of the rows removed, by the machine that never had them.
 
     `decided` if it is only certain that f has changed its sign, and f is not that of the end.
+    `elsewhere` is how f has changed at the points that were given.
     """
 
     f: float
     breakpoints: int
     decided: bool = False
+    elsewhere: FloatArray | None = None
 
 
 class Trial:
@@ -71,13 +73,12 @@ class Trial:
         found = self._along_the_path(rows, d, ask)
         return found if found is not None else self._by_the_solver(rows, d, "auto")
 
-    @property
-    def shift(self) -> tuple[IntArray, FloatArray, float]:
-        """Positions of the samples whose weights the last removal changed, by how much, and b."""
+    def elsewhere(self, points: FloatArray) -> FloatArray:
+        """How the last removal changed f at points, given their kernel values by position."""
         machine, base = self._machine, self._base
         change = machine.u - base.u
         rows = np.flatnonzero(change)
-        return base.at[rows], change[rows], machine.b - base.b
+        return points[:, base.at[rows]] @ change[rows] + (machine.b - base.b)
 
     # -- the straight way ------------------------------------------------------------------------
 

@@ -2,14 +2,15 @@
 """What each sample is worth: the change of a validation loss when it goes, exactly.
 
 A sample without weight is not known to the optimum and costs nothing, unless the sum of weights, a
-box or b hangs on it. Every other one leaves a branch of the model, and the validation points are
-decided anew.
+box or b hangs on it. Every other one is removed as in leave-one-out, and f at the validation points
+follows from the weights that changed. Where the model has other machines or boxes without a sample,
+it leaves a branch of the model, and the points are decided anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,12 +23,14 @@ from adiabat.engine.threads import blas_held
 from adiabat.estimators.leave_out import shaped_as
 from adiabat.estimators.model import Model
 from adiabat.estimators.point_kernel import PointKernel
-from adiabat.estimators.removals import weighty_units
+from adiabat.estimators.removals import remove_each, weighty_units
 from adiabat.estimators.validation import as_csr
-from adiabat.estimators.without import without
+from adiabat.estimators.without import branch_of, without
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+# Kernel values of validation points with samples, at most, that are kept at once (512 MB).
+MOST_ENTRIES = 1 << 26
 Loss = Callable[[npt.NDArray[Any], FloatArray], float]
 
 
@@ -69,13 +72,53 @@ def influence(
     y, judge = prepared(estimator, X_val, y_val, loss)
     X = _points(estimator, X_val)
     known = PointKernel(model, X)
+    matters = who_matters(model)
+    apart = [place for place in matters if not _is_simple(model, place)]
+    simple = sorted(set(matters) - set(apart))
+    if X.shape[0] * max(len(model), len(simple) * len(model.machines)) > MOST_ENTRIES:
+        apart, simple = matters, []
 
     def lost_without(gone: list[int]) -> float:
         view = without(estimator, np.array(gone, dtype=np.int64))
         view._decide = lambda _: known.decide(view._model)
         return float(judge(y, decision(estimator, view, X)))
 
-    return changes_of_loss(model, who_matters(model), lost_without, n_jobs)
+    found = changes_of_loss(model, apart, lost_without, n_jobs)
+    view = branch_of(estimator)
+    for place, moved in _values_without(estimator, simple, known, n_jobs):
+        view._decide = lambda _, moved=moved: moved
+        found.change[place] = float(judge(y, decision(estimator, view, X))) - found.loss
+    return replace(found, n_removals=len(matters))
+
+
+def _is_simple(model: Model, place: int) -> bool:
+    """Whether there are the same machines without a sample, and others keep their rows."""
+    formulation: Any = model.formulation
+    others = np.arange(len(model)) != place
+    target, weight = model.target[others], model.weight[others]
+    return (
+        bool(np.any(weight))
+        and list(formulation.machines(target)) == list(formulation.machines(model.target))
+        and not formulation.settle(target, weight).reshapes(formulation)
+    )
+
+
+def _values_without(
+    estimator: Any, places: list[int], known: PointKernel, n_jobs: int | None
+) -> Iterator[tuple[int, FloatArray]]:
+    """Each place, and decision values of all machines at the points without the sample there."""
+    model: Model = estimator._model
+    if not places:
+        return
+    units = [unit for unit in weighty_units(model) if unit[1] in set(places)]
+    if not model.formulation.shift_free:  # the sum of weights moves, whoever goes
+        units = [(column, place) for column in range(len(model.machines)) for place in places]
+    removals = remove_each(estimator, units, n_jobs, None, points=known.by_position(model))
+    values, moved = known.decide(model), dict[int, FloatArray]()
+    for (column, place), removal in zip(units, removals, strict=True):
+        assert removal.elsewhere is not None
+        moved.setdefault(place, values.copy())[:, column] += removal.elsewhere
+    yield from moved.items()
 
 
 def changes_of_loss(

@@ -49,6 +49,14 @@ class PointKernel:
         weights[self._column[at]] = own
         return np.asarray(values @ weights + model.biases())
 
+    def by_position(self, model: Model) -> FloatArray:
+        """Kernel values with all samples of the model, by their positions."""
+        with self._lock:
+            self._complete(model, np.flatnonzero(self._column[model.position] < 0))
+        out = np.zeros((self._values.shape[0], len(self._column)))
+        out[:, model.position] = self._values[:, self._column[model.position]]
+        return out
+
     def _complete(self, model: Model, missing: IntArray) -> None:
         """Columns for further samples; arrays handed out before stay as they are."""
         if not len(missing):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -73,8 +74,12 @@ def remove_each(
     n_jobs: int | None,
     progress: Progress | None,
     ask: bool = False,
+    points: FloatArray | None = None,
 ) -> list[Removal]:
-    """What becomes of f at the sample of each unit, in order; units of a machine come together."""
+    """What becomes of f at the sample of each unit, in order; units of a machine come together.
+
+    `points`: kernel values by position of points where its change is wanted as well.
+    """
     backend, active = get_active_backend(prefer="threads")
     wanted = active if n_jobs is None else n_jobs
     workers = max(1, min(backend.effective_n_jobs(wanted), len(units)))
@@ -84,7 +89,7 @@ def remove_each(
     found: list[Removal] = []
     with blas_held():
         if workers == 1:
-            return _remove_some(estimator, units, {}, ask, counter.tick, None)
+            return _remove_some(estimator, units, {}, ask, points, counter.tick, None)
         parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
         with parallel:
             try:
@@ -93,7 +98,7 @@ def remove_each(
                     shares: list[list[Removal]] = [[]] * workers
                     for k, share in parallel(
                         delayed(_remove_share)(
-                            estimator, part, k, workers, tableaux, ask, tick, stop
+                            estimator, part, k, workers, tableaux, ask, points, tick, stop
                         )
                         for k in range(workers)
                     ):
@@ -139,10 +144,11 @@ def _remove_share(
     workers: int,
     tableaux: dict[int, Tableau | None],
     ask: bool,
+    points: FloatArray | None,
     tick: Tick | None,
     stop: threading.Event | None,
 ) -> tuple[int, list[Removal]]:
-    return k, _remove_some(estimator, units[k::workers], tableaux, ask, tick, stop)
+    return k, _remove_some(estimator, units[k::workers], tableaux, ask, points, tick, stop)
 
 
 def _remove_some(
@@ -150,6 +156,7 @@ def _remove_some(
     units: list[Unit],
     tableaux: dict[int, Tableau | None],
     ask: bool,
+    points: FloatArray | None,
     tick: Tick | None,
     stop: threading.Event | None,
 ) -> list[Removal]:
@@ -158,7 +165,7 @@ def _remove_some(
         for part in _by_machine(units):
             column = part[0][0]
             tableau = tableaux[column] if column in tableaux else _tableau(estimator, column)
-            leaver = _Leaver(estimator._model, column, tableau)
+            leaver = _Leaver(estimator._model, column, tableau, points)
             for batch in gen_batches(len(part), leaver.at_once):
                 if stop is not None and stop.is_set():
                     return found
@@ -172,12 +179,14 @@ def _remove_some(
 class _Leaver:
     """Samples leave one machine of a model in turn, in one thread."""
 
-    def __init__(self, model: Model, column: int, tableau: Tableau | None) -> None:
-        self._model = model
+    def __init__(
+        self, model: Model, column: int, tableau: Tableau | None, points: FloatArray | None
+    ) -> None:
+        self._model, self._points = model, points
         self._key, machine = model.machines[column]
         self._by_sample = np.argsort(machine.at, kind="stable")
         self._at = machine.at[self._by_sample]
-        self._remover = None if tableau is None else Remover(tableau)
+        self._remover = None if tableau is None else Remover(tableau, points)
         self._trial: Trial | None = None  # made for the first removal that needs it
 
     @property
@@ -200,7 +209,10 @@ class _Leaver:
     def _by_trial(self, rows: IntArray, total: float, ask: bool) -> Removal:
         if self._trial is None:
             self._trial = Trial(self._model.solver, self._key)
-        return self._trial.without(rows, total, ask)
+        removal = self._trial.without(rows, total, ask)
+        if self._points is None:
+            return removal
+        return replace(removal, elsewhere=self._trial.elsewhere(self._points))
 
     def _rows(self, place: int) -> IntArray:
         position = self._model.position[place]
