@@ -208,7 +208,7 @@ def test_bad_input_is_refused_and_nothing_changes(call, error, message):
     ("parameters", "error"),
     [
         ({"rho": 0.0}, ValueError),
-        ({"kernel": "precomputed"}, ValueError),
+        ({"kernel": "given"}, ValueError),
         ({"kernel": "sigmoid"}, adiabat.IndefiniteKernelError),
     ],
 )

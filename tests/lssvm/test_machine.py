@@ -77,9 +77,10 @@ def test_single_rows_through_the_updated_inverse(condition, intercept):
     t = rng.normal(size=(120, 1))
     rho = 60.0 / condition
     model = machine(phi[:60], t[:60], rho, intercept)
-    for row in range(60):
-        model = model.changed([batch(phi[[60 + row]], t[[60 + row]], 1.0)], unchecked)
-        model = model.changed([batch(phi[[row]], t[[row]], -1.0)], unchecked)
+    for step in range(180):  # three times round, and then the last sixty rows are held
+        come, go = (60 + step) % 120, step % 120
+        model = model.changed([batch(phi[[come]], t[[come]], 1.0)], unchecked)
+        model = model.changed([batch(phi[[go]], t[[go]], -1.0)], unchecked)
     truth = closed_form(phi[60:], t[60:], rho, intercept)
     assert relative(model.solution[:6], truth[:6]) < 1e-11
 

@@ -39,6 +39,7 @@ def cross_validate(
     return_train_score: bool = False,
     return_estimator: bool = False,
     return_indices: bool = False,
+    sample_weight: Any = None,
 ) -> dict[str, Any]:
     """Cross-validate a fitted model on its own samples, as scikit-learn's `cross_validate` does.
 
@@ -62,6 +63,9 @@ def cross_validate(
         otherwise.
     return_train_score, return_estimator, return_indices : bool, default=False
         What else the result has.
+    sample_weight : array of shape (n_samples,), optional
+        The weights that X and y were learned with, of a model that holds none. Scores count every
+        sample alike, as in scikit-learn.
 
     Returns
     -------
@@ -77,7 +81,7 @@ def cross_validate(
     >>> adiabat.cross_validate(model, cv=3)["test_score"]
     array([1., 1., 1.])
     """
-    folds = _folds(model, X, y)
+    folds = _folds(model, X, y, sample_weight)
     score = _scorer(model, scoring)
     splits = _splits(model, folds, cv, groups)
     work = [
@@ -112,6 +116,7 @@ def validation_curve(
     cv: Any = None,
     scoring: Any = None,
     n_jobs: int | None = None,
+    sample_weight: Any = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Scores along values of a parameter, as scikit-learn's `validation_curve` gives them.
 
@@ -120,7 +125,7 @@ def validation_curve(
 
     Parameters
     ----------
-    model, X, y, groups, cv, n_jobs
+    model, X, y, groups, cv, n_jobs, sample_weight
         As in `cross_validate`.
     param_name : str
         A parameter of the model, such as ``"C"``.
@@ -133,7 +138,7 @@ def validation_curve(
     -------
     train_scores, test_scores : ndarray of shape (n_values, n_folds)
     """
-    folds = _folds(model, X, y)
+    folds = _folds(model, X, y, sample_weight)
     if not hasattr(model, "retune"):
         raise TypeError(f"{type(model).__name__} has no retune, which validation_curve needs")
     if param_name not in model.get_params():
@@ -196,9 +201,9 @@ def _scores(
     return {name: float(cast(Any, value)) for name, value in named.items()}
 
 
-def _folds(model: Any, X: Any, y: Any) -> Folds:
+def _folds(model: Any, X: Any, y: Any, sample_weight: Any) -> Folds:
     check_is_fitted(model)
-    return folds_of(model, X, y)
+    return folds_of(model, X, y, sample_weight)
 
 
 def _splits(model: Any, folds: Folds, cv: Any, groups: Any) -> list[tuple[IntArray, IntArray]]:

@@ -42,6 +42,8 @@ class Folds:
 
     def rows(self, places: IntArray, train: IntArray) -> Any:
         """Samples as a model trained on `train` wants to be asked about them."""
+        if getattr(self.model, "kernel", None) == "precomputed":
+            return self.X[np.ix_(places, train)]
         return self.X[places]
 
     def others(self, train: IntArray) -> IntArray:
@@ -59,11 +61,6 @@ class _BranchFolds(Folds):
 
     def independent(self, view: Any) -> Any:
         return independent(view, self.model)
-
-    def rows(self, places: IntArray, train: IntArray) -> Any:
-        if self.model.kernel == "precomputed":
-            return self.X[np.ix_(places, train)]
-        return self.X[places]
 
 
 class _CopyFolds(Folds):
@@ -94,23 +91,27 @@ class _PipelineFolds(_CopyFolds):
 class _SumFolds(Folds):
     """Of a least-squares model that keeps no rows: what the rows added to its sums is taken out."""
 
-    def __init__(self, model: Any, X: Any, y: Any) -> None:
+    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any) -> None:
         if X is None or y is None:
             raise ValueError(
                 f"X and y are missing: {type(model).__name__} keeps no rows; pass those that it "
                 "was trained on"
             )
-        self._rows = model._own_rows(X, y, None)
+        self._rows = model._own_rows(X, y, sample_weight)
         super().__init__(model, self._rows.X, self._rows.y)
 
     def trained_on(self, train: IntArray) -> Any:
         return self.model._trained_on(self._rows, train)
 
 
-def folds_of(model: Any, X: Any, y: Any) -> Folds:
-    """The folds of a fitted model; X and y, if given, must be its own."""
+def folds_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Folds:
+    """The folds of a fitted model; X, y and the weights, if given, must be its own."""
     if isinstance(model, Analysis):
-        return _SumFolds(model, X, y)
+        return _SumFolds(model, X, y, sample_weight)
+    if sample_weight is not None:
+        raise ValueError(
+            f"{type(model).__name__} holds the weights of its samples; leave sample_weight out"
+        )
     if isinstance(model, KernelMachine):
         model._require_askable()
         held = own_rows(model)

@@ -14,25 +14,25 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
-from adiabat.errors import NotOptimalError
+from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel_least_squares_files import load_state, save_state
 from adiabat.estimators.kernel_least_squares_model import KernelModel, Problem
+from adiabat.estimators.learner import OF_THE_KERNEL, SampleKeeper
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.validation import (
     as_csr,
-    check_rows,
+    check_kernel_rows,
     check_weights,
     n_rows,
     require_force,
-    same_parameter,
+    require_square,
 )
-from adiabat.kernels import make_kernel
+from adiabat.kernels import Kernel, make_kernel
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual import relative_error
 from adiabat.lssvm.judge import normal_residual
@@ -41,20 +41,16 @@ from adiabat.lssvm.machine import Effort, NotSettled
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_HELD: Final = ("rho", "kernel", "degree", "gamma", "coef0", "fit_intercept")
-_WITH_GAMMA: Final = ("rbf", "poly", "laplacian", "chi2")
+#: Parameters that shape the model.
+HELD: Final = ("rho", *OF_THE_KERNEL, "fit_intercept")
 
 
-class KernelLeastSquares(BaseEstimator):
+class KernelLeastSquares(SampleKeeper[KernelModel]):
     """Base of `KernelLSSVC` and `KernelLSSVR`."""
 
-    _model: KernelModel
-    _held_parameters: dict[str, Any]
-    last_update_: UpdateReport
-    n_features_in_: int
-    gamma_: float
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    # a linear kernel may measure from an origin only where there is a bias
+    _settled_for_good = ("fit_intercept",)
 
     # -- what a subclass says --------------------------------------------------------------------
 
@@ -80,8 +76,8 @@ class KernelLeastSquares(BaseEstimator):
         Parameters
         ----------
         X : {array, data frame, sparse} of shape (n_samples, n_features)
-            Samples.
-        y : array of shape (n_samples,)
+            Samples; for ``kernel="precomputed"`` their kernel matrix (n_samples, n_samples).
+        y : array of shape (n_samples,), or (n_samples, n_outputs) for values
             Labels, or values.
         sample_weight : array of shape (n_samples,), optional
             Factors >= 0 on the squared errors.
@@ -112,7 +108,7 @@ class KernelLeastSquares(BaseEstimator):
         self
         """
         started = time.perf_counter()
-        self._require_started("forget")
+        self._require_fitted("forget")
         self._require_unchanged()
         removed = self._model.ledger.locate(ids, missing=missing)
         with all_or_nothing(self):
@@ -135,7 +131,7 @@ class KernelLeastSquares(BaseEstimator):
         self
         """
         started = time.perf_counter()
-        self._require_started("revise")
+        self._require_fitted("revise")
         self._require_unchanged()
         model = self._model
         places = model.ledger.locate(ids)
@@ -152,12 +148,15 @@ class KernelLeastSquares(BaseEstimator):
                 weight[places] = check_weights(sample_weight, len(places))
             X_new = None
             if X is not None:
+                self._refuse_new_rows()
                 X_new = as_csr(self._check_rows(X))
                 if X_new.shape[0] != len(places):
                     raise ValueError(f"X has {X_new.shape[0]} rows, ids has {len(places)}")
-            corrected = self._careful(
-                lambda: model.corrected(places, X_new, targets, weight, self._problem())
-            )
+            corrected = model
+            if len(places):
+                corrected = self._careful(
+                    lambda: model.corrected(places, X_new, targets, weight, self._problem())
+                )
             self._adopt(corrected, started, n_revised=len(places))
         return self
 
@@ -189,7 +188,7 @@ class KernelLeastSquares(BaseEstimator):
         with all_or_nothing(self):
             if not self.__sklearn_is_fitted__():
                 if not isinstance(remove, (tuple, list)) or len(remove):
-                    self._require_started("remove")
+                    self._require_fitted("remove")
                 ledger = self._model.ledger if hasattr(self, "_model") else Ledger()
                 self._start(X, y, sample_weight, ids, ledger, started)
                 return self.last_update_
@@ -202,21 +201,60 @@ class KernelLeastSquares(BaseEstimator):
                 return self.last_update_
             stays = np.setdiff1d(np.arange(len(model)), removed)
             ledger = model.ledger.copy()
-            X_new, new = self._check_rows(X, y)
-            new = self._check_targets(new)
+            X_new, new = self._check_new(X, y)
             if len(stays):
                 self._require_compatible(new)
             weights = check_weights(sample_weight, X_new.shape[0])
             names = ledger.validate_new(ids, X, len(new), leaving=removed)
             ledger.delete(removed)
             ledger.append(names)
-            targets = np.concatenate([model.y[stays], new])
+            targets = np.concatenate([model.y[stays], new]) if len(stays) else new
             weights = np.concatenate([model.weight[stays], weights])
             moved = self._careful(
                 lambda: model.moved(stays, ledger, targets, weights, as_csr(X_new), self._problem())
             )
             self._adopt(moved, started, n_added=len(new), n_removed=len(removed))
         return self.last_update_
+
+    def retune(self, **params: Any) -> UpdateReport:
+        """Change parameters of the fitted model; kernel values are computed anew only if they must.
+
+        Parameters
+        ----------
+        **params
+            Parameters of the constructor with their new values, all but `fit_intercept`.
+            ``gamma="scale"`` is taken from the samples now in the model.
+
+        Returns
+        -------
+        UpdateReport
+        """
+        started = time.perf_counter()
+        self._require_fitted("retune")
+        self._require_unchanged()
+        self._check_retuning(params)
+        with all_or_nothing(self):
+            self.set_params(**params)
+            self._validate_params()
+            model = self._model
+            kernel = model.kernel
+            if self.kernel != "precomputed" and any(name in params for name in OF_THE_KERNEL):
+                kernel = self._make_kernel(model.X, model.weight)
+            self._hold_parameters()
+            self._adopt(self._careful(lambda: model.under(kernel, self._problem())), started)
+        return self.last_update_
+
+    def refresh(self) -> UpdateReport:
+        """Take ``gamma="scale"`` again from the samples now in the model.
+
+        The model is then the one that `fit` would give on these samples, and nothing of those
+        forgotten is left in it.
+
+        Returns
+        -------
+        UpdateReport
+        """
+        return self.retune(gamma=self.gamma)
 
     # -- evidence and attributes -----------------------------------------------------------------
 
@@ -233,8 +271,7 @@ class KernelLeastSquares(BaseEstimator):
         machine = model.machine
         if len(machine) == 0 or machine.aims.shape[1] == 0:
             return self._certified(0.0, 0.0)
-        rows = model.X[model.heavy]
-        K = model.kernel.block(rows, rows)
+        K = model.values(model.heavy, model.heavy)
         lacking = np.column_stack([
             normal_residual(K, np.zeros_like(K), machine.d, machine.alpha[:, k],
                             machine.aims[:, k], np.full(len(K), -machine.bias[k]))
@@ -258,11 +295,6 @@ class KernelLeastSquares(BaseEstimator):
         return load_state(path, cls)
 
     @property
-    def ids_(self) -> npt.NDArray[Any]:
-        """Ids of the samples held, in the order in which they were learned."""
-        return self._fitted("ids_").ledger.ids
-
-    @property
     def dual_coef_(self) -> FloatArray:
         """Weights of the samples of `ids_`, a row for each output."""
         model = self._fitted("dual_coef_")
@@ -277,78 +309,55 @@ class KernelLeastSquares(BaseEstimator):
 
     # -- within ----------------------------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return len(getattr(self, "_model", ())) > 0
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self.kernel == "chi2"
-        return tags
-
-    def _fitted(self, name: str) -> KernelModel:
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"{name} exists once the model has learned a sample; call fit")
-        return self._model
-
-    def _require_started(self, verb: str) -> None:
-        check_is_fitted(
-            self,
-            msg=f"This %(name)s instance is not fitted yet: there is nothing to {verb}. "
-            "Call 'fit' or 'partial_fit' first.",
-        )
-
-    def _require_unchanged(self) -> None:
-        for name, before in self._held_parameters.items():
-            now = getattr(self, name)
-            if not same_parameter(before, now):
-                raise ValueError(
-                    f"{name}={now!r} was {before!r} when the model was fitted; an update cannot "
-                    "change it. Set it back, or call fit."
-                )
-
-    def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
-        return check_rows(self, X, y, reset=reset, multi_output=True)
-
-    def _check_empty(self, X: Any, y: Any) -> None:
-        if n_rows(y):
-            raise ValueError(f"y has {n_rows(y)} targets, X has 0 rows")
-        shape: tuple[int, ...] = getattr(X, "shape", (0,))
-        if len(shape) == 2 and shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-
     def _start(
         self, X: Any, y: Any, sample_weight: Any, ids: Any, ledger: Ledger, started: float
     ) -> None:
         """A new model from a first batch."""
         self._validate_params()
-        rows, targets = self._check_rows(X, y, reset=True)
+        rows, targets = self._check_rows(X, y, reset=True, multi_output=True)
+        if self.kernel == "precomputed":
+            require_square(rows)
         targets = self._check_targets(targets)
         weights = check_weights(sample_weight, rows.shape[0])
         require_force(weights)
-        kernel = make_kernel(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=rows,
-            sample_weight=weights, shift_free=bool(self.fit_intercept),
-        )  # fmt: skip
+        kernel = self._make_kernel(rows, weights)
         names = ledger.validate_new(ids, X, len(targets))
         ledger = ledger.copy()
         ledger.append(names)
-        self._held_parameters = {name: getattr(self, name) for name in _HELD}
-        self.gamma_ = kernel.gamma
+        self._hold_parameters()
         own = as_csr(rows).copy()  # the caller may write to what was passed in
         model = self._careful(
             lambda: KernelModel.built(own, targets.copy(), weights, ledger, kernel, self._problem())
         )
         self._adopt(model, started, n_added=len(targets))
 
+    def _check_new(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
+        """Further samples and their targets, checked."""
+        if self.kernel != "precomputed":
+            rows, targets = self._check_rows(X, y, multi_output=True)
+            return rows, self._check_targets(targets)
+        rows = check_kernel_rows(X, np.arange(len(self._model)))
+        targets = self._check_targets(y)
+        if len(targets) != len(rows):
+            raise ValueError(f"y has {len(targets)} targets, X has {len(rows)} rows")
+        return rows, targets
+
+    def _make_kernel(self, X: Any, weights: FloatArray) -> Kernel:
+        return make_kernel(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X,
+            sample_weight=weights, shift_free=bool(self.fit_intercept),
+        )  # fmt: skip
+
+    def _hold_parameters(self) -> None:
+        self._held_parameters = {name: getattr(self, name) for name in HELD}
+
     def _problem(self) -> Problem:
         """What is asked of the machine."""
         return Problem(float(self.rho), bool(self.fit_intercept), float(self.tol), self._aims)
 
     def _without(self, model: KernelModel, removed: IntArray) -> KernelModel:
+        if len(removed) == 0:
+            return model
         stays = np.setdiff1d(np.arange(len(model)), removed)
         ledger = model.ledger.copy()
         ledger.delete(removed)
@@ -360,6 +369,14 @@ class KernelLeastSquares(BaseEstimator):
         try:
             return work()
         except (IndefiniteMatrix, NotSettled) as error:
+            if isinstance(error, IndefiniteMatrix) and (
+                callable(self.kernel) or self.kernel == "precomputed"
+            ):
+                raise IndefiniteKernelError(
+                    f"kernel={self.kernel!r} is not positive semidefinite: K + rho*I with "
+                    f"rho={self.rho:g} is not. Pass similarities, not distances, or use a "
+                    "positive semidefinite kernel."
+                ) from error
             raise NotOptimalError(
                 f"the weights could not be computed to tol={self.tol:g} ({error}): "
                 f"rho={self.rho:g} is too small for this kernel. Scale the features, or raise rho"
@@ -373,9 +390,12 @@ class KernelLeastSquares(BaseEstimator):
         n_removed: int = 0,
         n_revised: int = 0,
     ) -> None:
+        effort = Effort() if model is getattr(self, "_model", None) else model.machine.effort
         self._model = model
         self._after_change()
-        effort = model.machine.effort if n_added or n_removed or n_revised else Effort()
+        self.gamma_ = model.kernel.gamma
+        if self.kernel == "precomputed":
+            self.n_features_in_ = len(model)
         self.last_update_ = UpdateReport(
             n_added=n_added,
             n_removed=n_removed,
@@ -390,14 +410,11 @@ class KernelLeastSquares(BaseEstimator):
 
     def _certified(self, error: float, gap: float) -> Certificate:
         model = self._model
-        held = {"gamma": model.kernel.gamma} if model.kernel.name in _WITH_GAMMA else {}
         return Certificate(
             residual=error, gap=gap, n_samples=len(model), n_support=len(model.heavy),
-            tol=self.tol, ok=error <= self.tol, held_fixed=held,
+            tol=self.tol, ok=error <= self.tol, held_fixed=self._kernel_held(),
         )  # fmt: skip
 
     def _decide(self, X: Any) -> FloatArray:
         """Outputs at new rows, a block at a time."""
-        check_is_fitted(self)
-        X = as_csr(self._check_rows(X))
-        return self._model.decide(X)
+        return self._model.decide(as_csr(self._check_at(X)))

@@ -18,6 +18,7 @@ from adiabat.errors import ModelFileError, NotOptimalError
 from adiabat.estimators.kernel_least_squares_model import KernelModel
 from adiabat.estimators.least_squares_files import plain, report_fields, report_from
 from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.validation import require_square
 from adiabat.kernels import Kernel
 
 
@@ -75,7 +76,7 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
     y, weight, heavy = arrays["y"], arrays["weight"], arrays["heavy"]
     n = X.shape[0]
     ledger = Ledger.from_arrays(arrays)
-    if y.shape != (n,) or weight.shape != (n,) or len(ledger) != n:
+    if y.shape[:1] != (n,) or weight.shape != (n,) or len(ledger) != n:
         raise ValueError("the arrays of the samples differ in length")
     if weight.dtype != np.float64 or not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
         raise ValueError("a weight is out of range")
@@ -84,11 +85,10 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
     if heavy.dtype != np.int64 or not np.array_equal(np.sort(heavy), np.flatnonzero(weight > 0.0)):
         raise ValueError("the samples of the machine are not those with weight")
     kernel = Kernel.from_dict(manifest["kernel"])
+    if kernel.name == "precomputed":
+        require_square(X)
     estimator.n_features_in_, estimator.gamma_ = X.shape[1], kernel.gamma
-    estimator._held_parameters = {
-        name: getattr(estimator, name)
-        for name in ("rho", "kernel", "degree", "gamma", "coef0", "fit_intercept")
-    }
+    estimator._hold_parameters()
     model = estimator._careful(
         lambda: KernelModel.built(
             X, estimator._check_targets(y), weight, ledger, kernel, estimator._problem(), heavy

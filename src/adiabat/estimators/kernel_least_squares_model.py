@@ -66,7 +66,7 @@ class KernelModel:
     ) -> KernelModel:
         """From scratch; `heavy` if the machine's order is known already."""
         heavy = np.flatnonzero(weight > 0.0) if heavy is None else heavy
-        K = kernel.block(X[heavy], X[heavy]) if len(heavy) else np.zeros((0, 0))
+        K = _values(kernel, X, heavy, heavy)
         machine = DualMachine.built(
             K, problem.rho / weight[heavy], problem.aims(y)[heavy], problem.intercept, problem.tol
         )
@@ -82,7 +82,7 @@ class KernelModel:
         problem: Problem,
     ) -> KernelModel:
         """Once only some samples have stayed, in their order, and others have come after them."""
-        X = self.X[stays] if X_new is None else _stacked(self.X[stays], X_new)
+        X = self._kept(stays, X_new)
         was = np.full(len(weight), -1, dtype=np.int64)
         was[: len(stays)] = self._places()[stays]
         return self._rearranged(X, y, weight, ledger, was, problem)
@@ -106,10 +106,29 @@ class KernelModel:
             was[places] = -1
         return self._rearranged(X, y, weight, self.ledger, was, problem)
 
+    def under(self, kernel: Kernel, problem: Problem) -> KernelModel:
+        """The same samples under another kernel, or another problem."""
+        if not kernel.equals(self.kernel):
+            return KernelModel.built(
+                self.X, self.y, self.weight, self.ledger, kernel, problem, self.heavy
+            )
+        d, aims = problem.rho / self.weight[self.heavy], problem.aims(self.y)[self.heavy]
+        machine = self.machine
+        if problem.tol == machine.tol and np.array_equal(d, machine.d):
+            return self
+        machine = DualMachine.built(machine.K, d, aims, problem.intercept, problem.tol)
+        return replace(self, machine=machine)
+
+    def values(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Kernel values among samples, from their features or as they were given."""
+        return _values(self.kernel, self.X, rows, columns)
+
     def decide(self, X: Any) -> FloatArray:
         """Outputs at some rows, a block at a time."""
         outputs = np.tile(self.machine.bias, (X.shape[0], 1))
-        if len(self.machine):
+        if len(self.machine) and self.kernel.name == "precomputed":
+            outputs += X[:, self.heavy] @ self.machine.alpha
+        elif len(self.machine):
             rows = self.X[self.heavy]
             for start in range(0, X.shape[0], _BLOCK):
                 part = slice(start, start + _BLOCK)
@@ -124,6 +143,19 @@ class KernelModel:
         if len(light):
             outputs[light] = self.decide(self.X[light])
         return outputs
+
+    def _kept(self, stays: IntArray, X_new: Any) -> Any:
+        """The samples that stay, with the new ones after them; of a given kernel, its values.
+
+        Those of new samples come against all samples so far, and then among themselves.
+        """
+        if self.kernel.name != "precomputed":
+            return self.X[stays] if X_new is None else _stacked(self.X[stays], X_new)
+        if X_new is None:
+            return self.X[np.ix_(stays, stays)]
+        columns = np.concatenate([stays, np.arange(len(self), X_new.shape[1])])
+        above = np.hstack([self.X[np.ix_(stays, stays)], X_new[:, stays].T])
+        return np.vstack([above, X_new[:, columns]])
 
     def _places(self) -> IntArray:
         """Where each sample is in the machine; -1 where it is not."""
@@ -146,16 +178,21 @@ class KernelModel:
         # in the machine's own order, so that it can leave in place what does not move
         staying = staying[np.argsort(was[staying])]
         order = np.concatenate([staying, coming])
-        cross = np.zeros((len(coming), len(staying)))
-        among = np.zeros((len(coming), len(coming)))
-        if len(coming):
-            among = self.kernel.block(X[coming], X[coming])
-            if len(staying):
-                cross = self.kernel.block(X[coming], X[staying])
+        among = _values(self.kernel, X, coming, coming)
+        cross = _values(self.kernel, X, coming, staying)
         machine = replace(self.machine, tol=problem.tol).changed(
             was[staying], cross, among, problem.rho / weight[coming], problem.aims(y)[order]
         )
         return KernelModel(X, y, weight, ledger, self.kernel, order, machine)
+
+
+def _values(kernel: Kernel, X: Any, rows: IntArray, columns: IntArray) -> FloatArray:
+    if kernel.name == "precomputed":
+        return np.asarray(X[np.ix_(rows, columns)])
+    if len(rows) == 0 or len(columns) == 0:
+        return np.zeros((len(rows), len(columns)))
+    own = X[rows]
+    return kernel.block(own, own if rows is columns else X[columns])
 
 
 def _stacked(above: Any, below: Any) -> Any:

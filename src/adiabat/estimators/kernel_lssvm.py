@@ -9,41 +9,38 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array
 
 from adiabat.estimators.kernel_least_squares import KernelLeastSquares
-from adiabat.estimators.least_squares_analysis import LeaveOneOut
-from adiabat.kernels import KERNEL_NAMES
+from adiabat.estimators.labels import OneAgainstRest, require_among
+from adiabat.estimators.leave_one_out import LeaveOneOut
+from adiabat.estimators.left_out import LeaveOneOutRegression
+from adiabat.estimators.validation import KERNEL_CONSTRAINTS
 
 FloatArray = npt.NDArray[np.float64]
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "rho": [Interval(Real, 0.0, None, closed="neither")],
-    "kernel": [StrOptions({*KERNEL_NAMES, "sigmoid"} - {"precomputed"}), callable],
-    "degree": [Interval(Real, 0, None, closed="left")],
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
+    **{name: KERNEL_CONSTRAINTS[name] for name in ("kernel", "degree", "gamma", "coef0", "tol")},
     "fit_intercept": ["boolean"],
-    "tol": [Interval(Real, 0.0, None, closed="neither")],
 }
 
 
-class KernelLSSVC(ClassifierMixin, KernelLeastSquares):
+class KernelLSSVC(OneAgainstRest, ClassifierMixin, KernelLeastSquares):
     """Least-squares support vector classification with a kernel, learned and unlearned exactly.
 
     The dual of :class:`LSSVC`: it keeps its rows, the kernel matrix K and (K + rho I)^-1, which
-    grows and shrinks by blocks. Memory is 16 bytes times the square of the number of samples.
+    grows and shrinks by blocks. Memory is 16 bytes times the square of the number of samples
+    (24 with a given kernel).
 
     Parameters
     ----------
     rho : float, default=1.0
         Price of the norm of w; above 0.
-    kernel : {"linear", "poly", "rbf", "laplacian", "chi2"} or callable, default="rbf"
+    kernel : {"linear", "poly", "rbf", "laplacian", "chi2", "precomputed"} or callable, \
+default="rbf"
         As in :class:`SVC`.
     degree, gamma, coef0
         As in :class:`SVC`; ``gamma="scale"`` is settled at `fit` and then held (`gamma_`).
@@ -105,7 +102,8 @@ class KernelLSSVC(ClassifierMixin, KernelLeastSquares):
         Parameters
         ----------
         X, y, sample_weight, ids
-            As in `fit`.
+            As in `fit`. With ``kernel="precomputed"`` X has the new rows' kernel values against
+            the samples of `ids_` in order, then against the new rows themselves.
         classes : array, optional
             If given, labels outside it are an error. Classes never seen before are welcome
             without it, at any call.
@@ -114,23 +112,9 @@ class KernelLSSVC(ClassifierMixin, KernelLeastSquares):
         -------
         self
         """
-        if classes is not None:
-            unknown = np.setdiff1d(np.unique(np.asarray(y)), np.asarray(classes))
-            if len(unknown):
-                raise ValueError(
-                    f"y has labels {unknown[:10].tolist()} that are not in classes="
-                    f"{np.asarray(classes).tolist()}; leave classes out to admit new ones"
-                )
+        require_among(y, classes)
         self.update(X, y, sample_weight=sample_weight, ids=ids)
         return self
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Outputs: (n,) for two classes, above 0 for ``classes_[1]``; else (n, n_classes)."""
-        return self._concluded(self._decide(X))[0]
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Labels: the class of the largest output."""
-        return self._concluded(self._decide(X))[1]
 
     def leave_one_out(self) -> LeaveOneOut:
         """What each sample would get from the model without it, in closed form.
@@ -140,8 +124,10 @@ class KernelLSSVC(ClassifierMixin, KernelLeastSquares):
         LeaveOneOut
             In the order of `ids_`.
         """
-        outputs = self._fitted("leave_one_out").left_out()
-        y = self._model.y
+        self._require_fitted("leave out")
+        self._require_unchanged()
+        model = self._model
+        outputs, y = model.left_out(), model.y
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         if len(classes) > 1:
             # without its last member a class is gone, and the model can only choose others
@@ -151,24 +137,7 @@ class KernelLSSVC(ClassifierMixin, KernelLeastSquares):
                 else:
                     outputs[row, codes[row]] = -np.inf
         decision, predictions = self._concluded(outputs)
-        return LeaveOneOut(decision, predictions, float(accuracy_score(y, predictions)))
-
-    def _concluded(self, outputs: FloatArray) -> tuple[FloatArray, npt.NDArray[Any]]:
-        if len(self.classes_) == 2:
-            decision = outputs[:, 0]
-            return decision, self.classes_[(decision > 0.0).astype(np.int64)]
-        decision = outputs if len(self.classes_) > 2 else np.zeros((len(outputs), 1))
-        return decision, self.classes_[decision.argmax(axis=1)]
-
-    def _check_targets(self, y: Any) -> npt.NDArray[Any]:
-        labels = np.asarray(y)
-        if labels.ndim != 1:
-            labels = column_or_1d(labels, warn=True)
-        if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 1:
-            labels = np.array(labels.tolist())
-        if labels.dtype.kind not in "iubU":  # numbers that may be continuous, or objects
-            check_classification_targets(labels)
-        return labels
+        return LeaveOneOut(model.ledger.ids, y.copy(), decision, predictions, n_removals=0)
 
     def _require_compatible(self, y: npt.NDArray[Any]) -> None:
         if len(y) and (y.dtype.kind == "U") != (self.classes_.dtype.kind == "U"):
@@ -188,17 +157,19 @@ class KernelLSSVC(ClassifierMixin, KernelLeastSquares):
         self.classes_ = np.unique(self._model.y)
 
 
-class KernelLSSVR(RegressorMixin, KernelLeastSquares):
+class KernelLSSVR(MultiOutputMixin, RegressorMixin, KernelLeastSquares):
     """Least-squares support vector regression with a kernel, learned and unlearned exactly.
 
-    The dual of :class:`LSSVR`: it keeps its rows, the kernel matrix K and (K + rho I)^-1, which
-    grows and shrinks by blocks. Memory is 16 bytes times the square of the number of samples.
+    The dual of :class:`LSSVR`, for one value or several for each sample: it keeps its rows, the
+    kernel matrix K and (K + rho I)^-1, which grows and shrinks by blocks. Memory is 16 bytes
+    times the square of the number of samples (24 with a given kernel).
 
     Parameters
     ----------
     rho : float, default=1.0
         Price of the norm of w; above 0.
-    kernel : {"linear", "poly", "rbf", "laplacian", "chi2"} or callable, default="rbf"
+    kernel : {"linear", "poly", "rbf", "laplacian", "chi2", "precomputed"} or callable, \
+default="rbf"
         As in :class:`SVC`.
     degree, gamma, coef0
         As in :class:`SVC`; ``gamma="scale"`` is settled at `fit` and then held (`gamma_`).
@@ -211,9 +182,9 @@ class KernelLSSVR(RegressorMixin, KernelLeastSquares):
     ----------
     ids_ : ndarray
         Ids of the samples held, in the order in which they were learned.
-    dual_coef_ : ndarray of shape (1, n_samples)
+    dual_coef_ : ndarray of shape (n_outputs, n_samples)
         Weights of the samples.
-    intercept_ : ndarray of shape (1,)
+    intercept_ : ndarray of shape (n_outputs,)
         b.
     gamma_ : float
         The gamma in force.
@@ -249,7 +220,8 @@ class KernelLSSVR(RegressorMixin, KernelLeastSquares):
         Parameters
         ----------
         X, y, sample_weight, ids
-            As in `fit`.
+            As in `fit`. With ``kernel="precomputed"`` X has the new rows' kernel values against
+            the samples of `ids_` in order, then against the new rows themselves.
 
         Returns
         -------
@@ -259,31 +231,42 @@ class KernelLSSVR(RegressorMixin, KernelLeastSquares):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Values at some rows."""
-        return self._decide(X)[:, 0]
+        """Values at some rows, shaped like the y learned."""
+        return self._shaped(self._decide(X))
 
-    def leave_one_out(self) -> LeaveOneOut:
+    def leave_one_out(self) -> LeaveOneOutRegression:
         """What each sample would get from the model without it, in closed form.
 
         Returns
         -------
-        LeaveOneOut
+        LeaveOneOutRegression
             In the order of `ids_`.
         """
-        values = self._fitted("leave_one_out").left_out()[:, 0]
-        return LeaveOneOut(values, values, float(r2_score(self._model.y, values)))
+        self._require_fitted("leave out")
+        self._require_unchanged()
+        model = self._model
+        values = self._shaped(model.left_out())
+        return LeaveOneOutRegression(model.ledger.ids, model.y.copy(), values, n_removals=0)
+
+    def _shaped(self, outputs: FloatArray) -> FloatArray:
+        return outputs[:, 0] if self._model.y.ndim == 1 else outputs
 
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
-        values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", copy=True)
-        if values.ndim != 1:
-            values = column_or_1d(values, warn=True)
-        return np.asarray(values, dtype=np.float64)
+        values: FloatArray = check_array(
+            y, dtype=np.float64, ensure_2d=False, input_name="y", copy=True
+        )
+        return values
 
     def _require_compatible(self, y: npt.NDArray[Any]) -> None:
-        return None
+        learned = self._model.y.shape
+        if y.shape[1:] != learned[1:]:
+            raise ValueError(
+                f"y has shape {y.shape}, and the model learned y of shape {learned}; pass as many "
+                "values for each sample"
+            )
 
     def _aims(self, y: npt.NDArray[Any]) -> FloatArray:
-        return np.asarray(y, dtype=np.float64)[:, None]
+        return y.reshape(len(y), -1)
 
     def _after_change(self) -> None:
         return None

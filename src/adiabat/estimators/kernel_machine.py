@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
@@ -29,7 +29,6 @@ from adiabat.estimators.tuning import Tunable
 from adiabat.estimators.validation import (
     as_csr,
     check_kernel_rows,
-    check_rows,
     check_weights,
     n_rows,
     require_force,
@@ -44,10 +43,6 @@ IntArray = npt.NDArray[np.int64]
 
 class KernelMachine(Tunable, WhatIf):
     """Base of the estimators that keep their samples and follow their optimum."""
-
-    n_features_in_: int
-    #: Whether samples have targets; else `y` is there for the convention only.
-    _supervised: ClassVar[bool] = True
 
     # -- what a subclass says --------------------------------------------------------------------
 
@@ -232,29 +227,7 @@ class KernelMachine(Tunable, WhatIf):
             )
         return estimator
 
-    # -- learned attributes ----------------------------------------------------------------------
-
-    @property
-    def ids_(self) -> npt.NDArray[Any]:
-        """Ids of the samples held, in the order in which they were learned."""
-        return self._fitted("ids_").ledger.ids
-
     # -- within ----------------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return len(getattr(self, "_model", ())) > 0
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = self.kernel == "chi2"
-        return tags
-
-    def _fitted(self, name: str) -> Model:
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"{name} exists once the model has learned a sample; call fit")
-        return self._model
 
     def _start(
         self,
@@ -333,11 +306,7 @@ class KernelMachine(Tunable, WhatIf):
                 new_weight=weights,
             )
             return change, formulation
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "X cannot be revised with kernel='precomputed'; forget the samples and learn "
-                "them again"
-            )
+        self._refuse_new_rows()
         X_new = self._check_rows(X)
         if X_new.shape[0] != k:
             raise ValueError(f"X has {X_new.shape[0]} rows, ids has {k}")
@@ -351,21 +320,6 @@ class KernelMachine(Tunable, WhatIf):
             return X_new, np.zeros(X_new.shape[0])
         X_new, targets = self._check_rows(X, y, reset=reset)
         return X_new, self._check_targets(targets)
-
-    def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
-        """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
-        sparse = self.kernel != "precomputed"
-        return check_rows(self, X, y, sparse=sparse, reset=reset)
-
-    def _check_empty(self, X: Any, y: Any) -> None:
-        if self._supervised and n_rows(y):
-            raise ValueError(f"y has {n_rows(y)} targets, X has 0 rows")
-        width: tuple[int, ...] = getattr(X, "shape", (0,))
-        if len(width) == 2 and self.kernel != "precomputed" and width[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {width[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
 
     def _apply(
         self,
@@ -423,15 +377,5 @@ class KernelMachine(Tunable, WhatIf):
 
     def _decide(self, X: Any) -> FloatArray:
         """Decision values of every machine at new rows."""
-        check_is_fitted(self)
-        model = self._model
-        if self.kernel != "precomputed":
-            return model.decide(as_csr(self._check_rows(X)))
-        X = check_array(X, dtype=np.float64)
-        if X.shape[1] != len(model):
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{len(model)} features as input: with kernel='precomputed', the kernel values "
-                "against the samples of ids_, in that order"
-            )
-        return model.decide(X)
+        X = as_csr(self._check_at(X))
+        return self._model.decide(X)

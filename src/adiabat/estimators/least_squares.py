@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
@@ -22,6 +22,7 @@ from adiabat.engine.report import UpdateReport
 from adiabat.engine.threads import blas_held
 from adiabat.errors import NotLearnedError, NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.learner import Learner
 from adiabat.estimators.least_squares_files import load_state, save_state
 from adiabat.estimators.least_squares_rows import Plan, Rows, added_none
 from adiabat.estimators.validation import (
@@ -43,14 +44,11 @@ _HELD = ("rho", "feature_map", "fit_intercept")
 _ROUNDING = 1e-13  # of the largest sum of squares: what a factor in float64 cannot resolve
 
 
-class LeastSquaresMachine(BaseEstimator):
+class LeastSquaresMachine(Learner[LeastSquares]):
     """Base of the estimators that keep the moments of their rows and no row."""
 
-    _model: LeastSquares
-    _held_parameters: dict[str, Any]
     _map: Any
-    last_update_: UpdateReport
-    n_features_in_: int
+    _settled_for_good = ("feature_map", "fit_intercept")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
@@ -118,7 +116,7 @@ class LeastSquaresMachine(BaseEstimator):
         NotLearnedError
             If the moments show that some of these rows were never learned.
         """
-        self._require_started("forget")
+        self._require_fitted("forget")
         self.update(
             remove_X=X, remove_y=y, remove_sample_weight=sample_weight, approximate=approximate
         )
@@ -148,7 +146,7 @@ class LeastSquaresMachine(BaseEstimator):
         self
         """
         started = time.perf_counter()
-        self._require_started("revise")
+        self._require_fitted("revise")
         if n_rows(X_old) != n_rows(X_new):
             raise ValueError(
                 f"X_new has {n_rows(X_new)} rows, X_old has {n_rows(X_old)}; pass one for each"
@@ -193,7 +191,7 @@ class LeastSquaresMachine(BaseEstimator):
         with all_or_nothing(self):
             if not self.__sklearn_is_fitted__():
                 if remove_X is not None:
-                    self._require_started("remove")
+                    self._require_fitted("remove")
                 self._start(X, y, sample_weight, started)
                 return self.last_update_
             self._require_unchanged()
@@ -259,35 +257,13 @@ class LeastSquaresMachine(BaseEstimator):
 
     # -- within ----------------------------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model") and len(self._model) > 0
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def _fitted(self, name: str) -> LeastSquares:
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"{name} exists once the model has learned a row; call fit")
-        return self._model
-
-    def _require_started(self, verb: str) -> None:
-        check_is_fitted(
-            self,
-            msg=f"This %(name)s instance is not fitted yet: there is nothing to {verb}. "
-            "Call 'fit' or 'partial_fit' first.",
-        )
-
-    def _require_unchanged(self) -> None:
-        for name, before in self._held_parameters.items():
-            now = getattr(self, name)
-            same = same_map if name == "feature_map" else same_parameter
-            if not same(before, now):
-                raise ValueError(
-                    f"{name}={now!r} was {before!r} when the model was fitted; an update cannot "
-                    "change it. Set it back, or call fit."
-                )
+    def _same_parameter(self, name: str, before: Any, now: Any) -> bool:
+        return (same_map if name == "feature_map" else same_parameter)(before, now)
 
     def _start(self, X: Any, y: Any, sample_weight: Any, started: float) -> None:
         """A new model from a first batch."""
@@ -325,16 +301,6 @@ class LeastSquaresMachine(BaseEstimator):
     def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
         # targets are checked by the subclass: here only that there is one for each row
         return check_rows(self, X, y, reset=reset, multi_output=True)
-
-    def _check_empty(self, X: Any, y: Any) -> None:
-        if n_rows(y):
-            raise ValueError(f"y has {n_rows(y)} targets, X has 0 rows")
-        shape: tuple[int, ...] = getattr(X, "shape", (0,))
-        if len(shape) == 2 and shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
 
     def _apply(
         self,

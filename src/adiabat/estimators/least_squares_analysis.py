@@ -20,6 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.least_squares import LeastSquaresMachine
 from adiabat.estimators.least_squares_rows import Rows, added_none
+from adiabat.estimators.leave_one_out import LeaveOneOut
+from adiabat.estimators.left_out import LeaveOneOutRegression
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.spectrum import LEAST_REST, Spectrum, leverages, without_itself
 
@@ -50,26 +52,6 @@ class CrossValidation:
     folds: list[npt.NDArray[np.int64]]
     predictions: list[npt.NDArray[Any]]
     seconds: float
-
-
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """What each row would get from the model without it.
-
-    Attributes
-    ----------
-    decision : ndarray
-        Outputs, as `decision_function` or `predict` of the model without the row give them. A class
-        that would be gone has the output -inf.
-    prediction : ndarray
-        Labels, or values.
-    score : float
-        Accuracy, or R^2.
-    """
-
-    decision: FloatArray
-    prediction: npt.NDArray[Any]
-    score: float
 
 
 @dataclass(frozen=True)
@@ -115,8 +97,9 @@ class Analysis(LeastSquaresMachine):
         X, y, sample_weight
             The rows that the model was trained on, all of them.
         cv : int, splitter or iterable of (train, test), default=None
-            As in scikit-learn. Rows that are in no training set of a split are unlearned for it;
-            if those are more than half, the training set is learned anew.
+            As in scikit-learn. Rows that are not in the training set of a split are unlearned for
+            it, with their weights; if those are more than half, the training set is learned anew.
+            Scores count every row alike, as in scikit-learn.
         groups : array, optional
             For splitters that need them.
         scoring : str or callable, optional
@@ -142,7 +125,9 @@ class Analysis(LeastSquaresMachine):
             predictions.append(guess)
         return CrossValidation(np.array(scores), folds, predictions, time.perf_counter() - started)
 
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> LeaveOneOut:
+    def leave_one_out(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> LeaveOneOut | LeaveOneOutRegression:
         """What each row would get from the model without it, in closed form.
 
         Parameters
@@ -152,7 +137,9 @@ class Analysis(LeastSquaresMachine):
 
         Returns
         -------
-        LeaveOneOut
+        LeaveOneOut or LeaveOneOutRegression
+            As of :class:`SVC` and :class:`SVR`; its ids are the places in X. Removals are counted
+            for rows that decide so much alone that the closed form would lose digits.
         """
         rows = self._own_rows(X, y, sample_weight)
         model = self._model
@@ -167,11 +154,14 @@ class Analysis(LeastSquaresMachine):
             decisive[part] = h > 1.0 - LEAST_REST
             h[decisive[part]] = 0.0
             outputs[part] = without_itself(self._aims(rows.y[part]), model.decide(phi), h)
-        for row in np.flatnonzero(decisive | self._last_of_its_kind(rows.y)):
+        singular = np.flatnonzero(decisive | self._last_of_its_kind(rows.y))
+        for row in singular:
             outputs[row] = self._outputs_without(rows, int(row))
         decision, predictions = self._concluded(outputs)
-        score = _default_score(self, rows.y, predictions)
-        return LeaveOneOut(decision, predictions, score)
+        ids, y = np.arange(len(rows)), np.array(rows.y)
+        if is_classifier(self):
+            return LeaveOneOut(ids, y, decision, predictions, len(singular))
+        return LeaveOneOutRegression(ids, y, predictions, len(singular))
 
     def rho_path(
         self, rho: Any, X: Any = None, y: Any = None, sample_weight: Any = None
@@ -223,7 +213,7 @@ class Analysis(LeastSquaresMachine):
 
     def _own_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Checked rows, which must be those of the model as far as it can tell."""
-        self._require_started("analyse")
+        self._require_fitted("analyse")
         self._require_unchanged()
         rows = self._rows(X, y, sample_weight)
         model = self._model

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from adiabat.engine.report import UpdateReport
 from adiabat.errors import NotLearnedError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.least_squares import LeastSquaresMachine
@@ -60,29 +61,30 @@ class Merging(LeastSquaresMachine):
         """
         return self._join(other, -1.0)
 
-    def retune(self, *, rho: float) -> Any:
-        """Change rho, from the moments alone.
+    def retune(self, **params: Any) -> UpdateReport:
+        """Change `rho` or `tol` of the fitted model, from the moments alone.
 
         Parameters
         ----------
-        rho : float
-            The new value, above 0.
+        **params
+            The new values, such as ``rho=10.0``.
 
         Returns
         -------
-        self
+        UpdateReport
         """
         started = time.perf_counter()
-        self._require_started("retune")
+        self._require_fitted("retune")
         self._require_unchanged()
+        self._check_retuning(params)
         with all_or_nothing(self):
-            self.rho = rho
+            self.set_params(**params)
             self._validate_params()
             before = self._model
             self._model = self._resolved(before, before.moments.copy(), before.combine)
-            self._held_parameters = {**self._held_parameters, "rho": rho}
+            self._held_parameters = {**self._held_parameters, "rho": self.rho}
             self._report(self._model, started)
-        return self
+        return self.last_update_
 
     # -- what a subclass says --------------------------------------------------------------------
 
@@ -95,7 +97,7 @@ class Merging(LeastSquaresMachine):
     def _join(self, other: Any, sign: float) -> Any:
         started = time.perf_counter()
         verb = "merge" if sign > 0.0 else "subtract"
-        self._require_started(verb)
+        self._require_fitted(verb)
         self._require_unchanged()
         self._require_like(other)
         with all_or_nothing(self):

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.multiclass import check_classification_targets
 
 from adiabat.errors import NotLearnedError
+from adiabat.estimators.labels import OneAgainstRest, require_among
 from adiabat.estimators.least_squares_analysis import Analysis
 from adiabat.estimators.least_squares_merge import Merging
 from adiabat.estimators.least_squares_rows import Plan, Rows
@@ -22,7 +21,7 @@ from adiabat.lssvm.machine import LeastSquares
 FloatArray = npt.NDArray[np.float64]
 
 
-class LSSVC(ClassifierMixin, Merging, Analysis):
+class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
     """Least-squares support vector classification in closed form, learned and unlearned exactly.
 
     Minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` with y = +1, -1 (LKW19).
@@ -107,30 +106,9 @@ class LSSVC(ClassifierMixin, Merging, Analysis):
         -------
         self
         """
-        if classes is not None:
-            unknown = np.setdiff1d(np.unique(np.asarray(y)), np.asarray(classes))
-            if len(unknown):
-                raise ValueError(
-                    f"y has labels {unknown[:10].tolist()} that are not in classes="
-                    f"{np.asarray(classes).tolist()}; leave classes out to admit new ones"
-                )
+        require_among(y, classes)
         self.update(X, y, sample_weight=sample_weight)
         return self
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Outputs: (n,) for two classes, above 0 for ``classes_[1]``; else (n, n_classes)."""
-        return self._concluded(self._decide(X))[0]
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Labels: the class of the largest output."""
-        return self._concluded(self._decide(X))[1]
-
-    def _concluded(self, outputs: FloatArray) -> tuple[FloatArray, npt.NDArray[Any]]:
-        if len(self.classes_) == 2:
-            decision = outputs[:, 0]
-            return decision, self.classes_[(decision > 0.0).astype(np.int64)]
-        decision = outputs if len(self.classes_) > 2 else np.zeros((len(outputs), 1))
-        return decision, self.classes_[decision.argmax(axis=1)]
 
     # -- leaving rows out ------------------------------------------------------------------------
 
@@ -153,16 +131,6 @@ class LSSVC(ClassifierMixin, Merging, Analysis):
         return np.insert(outputs, gone[0], -np.inf)
 
     # -- labels ----------------------------------------------------------------------------------
-
-    def _check_targets(self, y: Any) -> npt.NDArray[Any]:
-        labels = np.asarray(y)
-        if labels.ndim != 1:
-            labels = column_or_1d(labels, warn=True)
-        if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 1:
-            labels = np.array(labels.tolist())
-        if labels.dtype.kind not in "iubU":  # numbers that may be continuous, or objects
-            check_classification_targets(labels)
-        return labels
 
     def _plan(self, added: Rows, removed: Rows) -> Plan:
         started = self.__sklearn_is_fitted__()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -20,6 +20,7 @@ from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel_machine import KernelMachine
+from adiabat.estimators.labels import require_among
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Change
 from adiabat.estimators.pipeline_file import SavedPipeline
@@ -133,12 +134,12 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         self
         """
         if classes is not None:
-            if not hasattr(self.estimator, "_require_among"):
+            if not is_classifier(self.estimator):
                 raise ValueError(
                     f"classes={classes!r} is for classifiers, and the estimator is "
                     f"{type(self.estimator).__name__}; leave it out"
                 )
-            self.estimator._require_among(y, classes)
+            require_among(y, classes)
         self.update(X, y, ids=ids, sample_weight=sample_weight)
         return self
 

@@ -10,13 +10,12 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators import votes
 from adiabat.estimators.kernel_machine import KernelMachine
+from adiabat.estimators.labels import check_labels, require_among
 from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
 from adiabat.estimators.regularization import RegularizationPath, regularization_path
 from adiabat.estimators.scikit_learn import plain_svc
@@ -156,7 +155,7 @@ default="rbf"
         -------
         self
         """
-        self._require_among(y, classes)
+        require_among(y, classes)
         self.update(X, y, ids=ids, sample_weight=sample_weight)
         return self
 
@@ -300,26 +299,7 @@ default="rbf"
     # -- labels ----------------------------------------------------------------------------------
 
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
-        labels: npt.NDArray[Any] = np.asarray(y)
-        if labels.ndim != 1:
-            labels = column_or_1d(labels, warn=True)
-        if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 1:
-            labels = np.array(labels.tolist())
-        if labels.dtype.kind not in "iubU":  # numbers that may be continuous, or objects
-            check_classification_targets(labels)
-        return labels
-
-    @staticmethod
-    def _require_among(y: Any, classes: Any) -> None:
-        """Refuse labels outside `classes`, if given."""
-        if classes is None:
-            return
-        unknown = np.setdiff1d(np.unique(np.asarray(y)), np.asarray(classes))
-        if len(unknown):
-            raise ValueError(
-                f"y has labels {unknown[:10].tolist()} that are not in classes="
-                f"{np.asarray(classes).tolist()}; leave classes out to admit new ones"
-            )
+        return check_labels(y)
 
     def _classes_known(self) -> CSVC:
         return cast(CSVC, self._model.formulation)

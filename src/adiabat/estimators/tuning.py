@@ -13,32 +13,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from adiabat.engine.report import UpdateReport
 from adiabat.engine.solver import Outcome
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.learner import OF_THE_KERNEL, SampleKeeper
 from adiabat.estimators.model import Change, Model
-from adiabat.estimators.validation import as_csr, same_parameter
+from adiabat.estimators.validation import as_csr
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel, make_kernel
 from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
 
-_OF_THE_KERNEL = ("kernel", "degree", "gamma", "coef0")
-_WITH_GAMMA = ("rbf", "poly", "laplacian", "chi2")
 
-
-class Tunable(BaseEstimator):
+class Tunable(SampleKeeper[Model]):
     """An estimator whose parameters can be changed after `fit`, the optimum following."""
 
-    _model: Model
-    _held_parameters: dict[str, Any]
     _checked_parameters: tuple[Any, ...]
-    last_update_: UpdateReport
-    gamma_: float
     #: Which samples stay when others are learned; an estimator may make it a parameter.
     retain: Policy | None = None
     #: Parameters of the formulation.
@@ -87,26 +79,12 @@ class Tunable(BaseEstimator):
         started = time.perf_counter()
         self._require_fitted("retune")
         self._require_unchanged()
-        known = self.get_params(deep=False)
-        for name in params:
-            if name not in known:
-                raise ValueError(
-                    f"{name} is not a parameter of {type(self).__name__}; "
-                    f"retune takes {', '.join(sorted(known))}"
-                )
-        fixed = self.kernel == "precomputed"
-        for name in _OF_THE_KERNEL:
-            changes = name in params and not same_parameter(known[name], params[name])
-            if changes and (fixed or params.get("kernel") == "precomputed"):
-                raise ValueError(
-                    f"{name}={params[name]!r} cannot be retuned to or from kernel='precomputed', "
-                    "whose values are given; call fit with another matrix"
-                )
+        self._check_retuning(params)
         with all_or_nothing(self):
             self.set_params(**params)
             self._validate_params()
             kernel = None
-            if not fixed and any(name in params for name in _OF_THE_KERNEL):
+            if self.kernel != "precomputed" and any(name in params for name in OF_THE_KERNEL):
                 kernel = self._kernel_of_samples()
             self._settle(
                 kernel,
@@ -175,16 +153,9 @@ class Tunable(BaseEstimator):
         )
 
     def _hold_parameters(self) -> None:
-        held = (*self._shaping, *_OF_THE_KERNEL)
+        held = (*self._shaping, *OF_THE_KERNEL)
         self._held_parameters = {name: getattr(self, name) for name in held}
         self._checked_parameters = (self.tol, self.solver, self.retain)
-
-    def _require_fitted(self, verb: str) -> None:
-        check_is_fitted(
-            self,
-            msg=f"This %(name)s instance is not fitted yet: there is nothing to {verb}. "
-            "Call 'fit' or 'partial_fit' first.",
-        )
 
     def _require_unchanged(self) -> None:
         """What shaped the optimum so far must shape it further; the rest must be valid."""
@@ -192,15 +163,8 @@ class Tunable(BaseEstimator):
         if others != self._checked_parameters:
             self._validate_params()
             self._checked_parameters = others
-        for name, before in self._held_parameters.items():
-            now = getattr(self, name)
-            if not same_parameter(before, now):
-                raise ValueError(
-                    f"{name}={now!r} was {before!r} when the model was fitted, and changes of the "
-                    f"data hold it. Set it back and call retune({name}={now!r}), or call fit."
-                )
+        super()._require_unchanged()
 
     def _held_fixed(self) -> dict[str, Any]:
         """What retraining has to hold fixed to give this model."""
-        kernel = self._model.kernel
-        return {"gamma": kernel.gamma} if kernel.name in _WITH_GAMMA else {}
+        return self._kernel_held()
