@@ -70,12 +70,13 @@ def clone_of(model: Any) -> Any:
     return pickle.loads(pickle.dumps(model))
 
 
-def test_a_given_kernel_of_which_all_is_forgotten():
-    model = KernelLSSVC(kernel="precomputed").fit(K[:9, :9], Y[:9])
-    model.update(K[9:12, :12], Y[9:12], remove=np.arange(9))
+@pytest.mark.parametrize(("kind", "t"), KINDS)
+def test_a_given_kernel_of_which_all_is_forgotten(kind, t):
+    model = kind(kernel="precomputed").fit(K[:9, :9], t[:9])
+    model.update(K[9:12, :12], t[9:12], remove=np.arange(9))
     assert model.ids_.tolist() == [9, 10, 11]
-    model.forget(model.ids_).partial_fit(K[:20, :20], Y[:20])
-    fresh = KernelLSSVC(kernel="precomputed").fit(K[:20, :20], Y[:20])
+    model.forget(model.ids_).partial_fit(K[:20, :20], t[:20])
+    fresh = kind(kernel="precomputed").fit(K[:20, :20], t[:20])
     assert relative(model.dual_coef_, fresh.dual_coef_) < 1e-12
 
 

@@ -417,4 +417,5 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
 
     def _decide(self, X: Any) -> FloatArray:
         """Outputs at new rows, a block at a time."""
-        return self._model.decide(as_csr(self._check_at(X)))
+        X = as_csr(self._check_at(X))
+        return self._model.decide(X)

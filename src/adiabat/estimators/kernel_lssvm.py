@@ -266,7 +266,7 @@ default="rbf"
             )
 
     def _aims(self, y: npt.NDArray[Any]) -> FloatArray:
-        return y.reshape(len(y), -1)
+        return y[:, None] if y.ndim == 1 else y
 
     def _after_change(self) -> None:
         return None
