@@ -49,7 +49,7 @@ class BlasHold:
     def take(self) -> None:
         """Hold BLAS at one thread."""
         global _threads_before
-        with _lock:
+        with deferred_interrupts(), _lock:  # else one on the way out of it would leave it locked
             if not _threads_before:
                 _threads_before = [pool.num_threads for pool in _pools()]
                 for pool in _pools():
