@@ -5,11 +5,11 @@ After every addition, removal or correction the model is the model that retraini
 would give, and it carries a certificate that says so.
 """
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from importlib.util import find_spec as _find_spec
+from typing import TYPE_CHECKING
 
-from adiabat.analysis.cross_validation import cross_validate, validation_curve
-from adiabat.certificate import Certificate
-from adiabat.engine.report import UpdateReport
 from adiabat.errors import (
     AdiabatError,
     IdError,
@@ -22,22 +22,53 @@ from adiabat.errors import (
     StoreError,
     StoreLockedError,
 )
-from adiabat.estimators.influence import Influence
-from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
-from adiabat.estimators.leave_one_out import LeaveOneOut
-from adiabat.estimators.leave_out import LeaveOut
-from adiabat.estimators.loading import load
-from adiabat.estimators.lssvc import LSSVC
-from adiabat.estimators.lssvr import LSSVR
-from adiabat.estimators.one_class_svm import OneClassSVM
-from adiabat.estimators.pipeline import IncrementalPipeline
-from adiabat.estimators.preview import Preview
-from adiabat.estimators.regularization import RegularizationPath
-from adiabat.estimators.svc import SVC
-from adiabat.estimators.svdd import SVDD
-from adiabat.estimators.svr import SVR
-from adiabat.preprocessing.scaler import StandardScaler
-from adiabat.store import create_store, open_store
+
+# Imported when first asked for: scikit-learn takes a second, which `adiabat --help` need not.
+if TYPE_CHECKING:
+    from adiabat.analysis.cross_validation import cross_validate, validation_curve
+    from adiabat.certificate import Certificate
+    from adiabat.engine.report import UpdateReport
+    from adiabat.estimators.influence import Influence
+    from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
+    from adiabat.estimators.leave_one_out import LeaveOneOut
+    from adiabat.estimators.leave_out import LeaveOut
+    from adiabat.estimators.loading import load
+    from adiabat.estimators.lssvc import LSSVC
+    from adiabat.estimators.lssvr import LSSVR
+    from adiabat.estimators.one_class_svm import OneClassSVM
+    from adiabat.estimators.pipeline import IncrementalPipeline
+    from adiabat.estimators.preview import Preview
+    from adiabat.estimators.regularization import RegularizationPath
+    from adiabat.estimators.svc import SVC
+    from adiabat.estimators.svdd import SVDD
+    from adiabat.estimators.svr import SVR
+    from adiabat.preprocessing.scaler import StandardScaler
+    from adiabat.store import create_store, open_store
+
+_HOMES = {
+    "Certificate": "certificate",
+    "IncrementalPipeline": "estimators.pipeline",
+    "Influence": "estimators.influence",
+    "KernelLSSVC": "estimators.kernel_lssvm",
+    "KernelLSSVR": "estimators.kernel_lssvm",
+    "LSSVC": "estimators.lssvc",
+    "LSSVR": "estimators.lssvr",
+    "LeaveOneOut": "estimators.leave_one_out",
+    "LeaveOut": "estimators.leave_out",
+    "OneClassSVM": "estimators.one_class_svm",
+    "Preview": "estimators.preview",
+    "RegularizationPath": "estimators.regularization",
+    "SVC": "estimators.svc",
+    "SVDD": "estimators.svdd",
+    "SVR": "estimators.svr",
+    "StandardScaler": "preprocessing.scaler",
+    "UpdateReport": "engine.report",
+    "create_store": "store",
+    "cross_validate": "analysis.cross_validation",
+    "load": "estimators.loading",
+    "open_store": "store",
+    "validation_curve": "analysis.cross_validation",
+}
 
 __version__ = _version("adiabat")
 
@@ -76,3 +107,18 @@ __all__ = [
     "open_store",
     "validation_curve",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        if name in _HOMES:
+            globals()[name] = getattr(_import_module(f"adiabat.{_HOMES[name]}"), name)
+            return globals()[name]
+        if not name.startswith("_") and _find_spec(f"adiabat.{name}") is not None:
+            return _import_module(f"adiabat.{name}")
+        raise AttributeError(f"module 'adiabat' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

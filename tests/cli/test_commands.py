@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import adiabat
 from adiabat.cli import output
 from adiabat.cli.main import app
+from adiabat.store.tasks import TASKS
 from store_tools import people
 
 
@@ -137,6 +138,18 @@ def test_the_console_script_is_installed(folder):
         check=True,
     )
     assert said.stdout == f"adiabat {adiabat.__version__}\n"
+
+
+def test_help_comes_without_what_takes_long_to_import():
+    code = (
+        "import sys; from adiabat.cli.main import app\n"
+        "app(['init', '--help'], standalone_mode=False)\n"
+        "print({'sklearn', 'scipy', 'numpy', 'sqlalchemy', 'pyarrow'} & set(sys.modules))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.endswith("set()\n")
+    for task in TASKS:
+        assert task in re.sub(r"[\s│]+", " ", said.stdout)
 
 
 def test_progress_is_shown_on_a_terminal_and_not_among_the_results(folder, monkeypatch, capsys):

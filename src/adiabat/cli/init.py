@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -11,12 +11,16 @@ from adiabat.cli.options import Json, Model, SigningKey
 from adiabat.cli.output import show, working
 from adiabat.cli.parameters import as_parameter
 from adiabat.store import create_store
-from adiabat.store.tasks import TASKS
+
+# Those of `adiabat.store.tasks`, where they are imported with all that they need.
+_TASKS: Final = (
+    "svc", "svr", "one-class", "svdd", "lssvc", "lssvr", "kernel-lssvc", "kernel-lssvr"
+)  # fmt: skip
 
 
 def init(
     model: Model,
-    task: Annotated[str, typer.Option(help=f"What to learn: {', '.join(TASKS)}.")] = "svc",
+    task: Annotated[str, typer.Option(help=f"What to learn: {', '.join(_TASKS)}.")] = "svc",
     kernel: Annotated[str | None, typer.Option(help="linear, rbf, poly, laplacian, chi2.")] = None,
     c: Annotated[float | None, typer.Option("--C", help="Bound on a row's weight.")] = None,
     gamma: Annotated[str | None, typer.Option(help="Of the kernel: a number or scale.")] = None,

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from adiabat.cli.options import Json, Model, opened
 from adiabat.cli.output import out, show, working
-from adiabat.store.log import Entry
+
+if TYPE_CHECKING:
+    from adiabat.store.log import Entry
 
 
 def log(model: Model, as_json: Json = False) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.markup import escape
@@ -11,7 +11,9 @@ from rich.table import Table
 
 from adiabat.cli.options import HoldScaling, Json, Model, opened
 from adiabat.cli.output import advance, out, show, working
-from adiabat.store.analysis import LeftOut
+
+if TYPE_CHECKING:
+    from adiabat.store.analysis import LeftOut
 
 
 def loo(

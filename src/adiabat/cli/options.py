@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adiabat.cli.output import announce
 from adiabat.store import open_store
-from adiabat.store.store import Store
+
+if TYPE_CHECKING:
+    from adiabat.store.store import Store
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="The folder of the model.")]
 File = Annotated[

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from adiabat.cli.output import certificate_sentence
-from adiabat.store.outcome import Outcome
 from adiabat.store.words import counted
+
+if TYPE_CHECKING:
+    from adiabat.store.outcome import Outcome
 
 
 def outcome_lines(done: Outcome) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from adiabat.cli.options import Delimiter, File, Json, Model, Out, opened
 from adiabat.cli.output import show, working
-from adiabat.store.tables import write_table
 from adiabat.store.words import counted
 
 
@@ -14,6 +13,8 @@ def predict(
 ) -> None:
     """Predict the rows of FILE into OUT."""
     with working(f"Predicting {file}", as_json):
+        from adiabat.store.tables import write_table
+
         store = opened(model)
         store.require_outside(out)
         columns = store.predict(file, delimiter=delimiter)

@@ -11,7 +11,6 @@ import typer
 from adiabat.cli.options import Json, Model, opened
 from adiabat.cli.output import show, working
 from adiabat.errors import InputFileError
-from adiabat.store.receipt import receipt_page
 
 
 def receipt(
@@ -24,6 +23,8 @@ def receipt(
 ) -> None:
     """Say what was erased under REFERENCE, after a verification."""
     with working("Verifying", as_json):
+        from adiabat.store.receipt import receipt_page
+
         store = opened(model)
         if out is not None:
             store.require_outside(out)
