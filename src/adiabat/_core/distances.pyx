@@ -14,6 +14,8 @@ def scaled_distances(double[:, ::1] products, const double[::1] half_a, const do
     cdef double* row
     if half_a.shape[0] != products.shape[0] or half_b.shape[0] != products.shape[1]:
         raise ValueError("one norm for each row and each column is needed")
+    if products.shape[1] == 0:
+        return
     with nogil:
         for i in range(products.shape[0]):
             a = half_a[i]
