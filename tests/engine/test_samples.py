@@ -133,6 +133,10 @@ def test_among_asks_for_no_columns(form: str) -> None:
     assert np.all(held.samples.gram.slot_of[: held.samples.n] < 0)
     held.samples.slots(some)
     np.testing.assert_allclose(held.samples.among(some), held.exact[np.ix_(some, some)], atol=1e-14)
+    more = np.array([5, 200, 8, 3, 8, 77])
+    exact = held.exact[np.ix_(more, more)]
+    np.testing.assert_allclose(held.samples.among(more), exact, atol=1e-14)
+    assert np.all(held.samples.gram.slot_of[[5, 8]] < 0)
     assert held.samples.among(np.empty(0, dtype=np.int64)).shape == (0, 0)
 
 

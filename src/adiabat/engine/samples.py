@@ -156,10 +156,16 @@ class Samples:
 
     def among(self, positions: IntArray) -> FloatArray:
         """Kernel values among samples, without asking for columns that are not there."""
-        slots = self.gram.slot_of[positions]
-        if len(slots) == 0 or slots.min() >= 0:
+        has = self.gram.slot_of[positions] >= 0
+        if has.all():
             return self.between(positions, positions)
-        return self.block(positions, positions)
+        with_column, without = np.flatnonzero(has), np.flatnonzero(~has)
+        lacking = positions[without]
+        out = np.empty((len(positions), len(positions)))
+        out[:, with_column] = self.between(positions, positions[with_column])
+        out[np.ix_(with_column, without)] = out[np.ix_(without, with_column)].T
+        out[np.ix_(without, without)] = self.block(lacking, lacking)
+        return out
 
     def fork(self) -> Samples:
         """The same samples, to be read only; kernel columns are shared, new ones are its own."""
