@@ -20,11 +20,13 @@ import pytest
 
 import adiabat
 from adiabat import SVC
+from adiabat.engine import threads
 from adiabat.engine.exchange import Exchange
 from adiabat.engine.machine import Machine
 from adiabat.engine.path import Path
 from adiabat.engine.samples import Samples
 from adiabat.engine.solver import Solver
+from adiabat.engine.threads import BlasHold
 
 from laws.compare import assert_is_optimum, exact_state
 from oracles.operations import Roster
@@ -211,6 +213,23 @@ def test_an_interrupt_at_any_line_leaves_before_or_after(act: str, solver: str) 
             before = exact_state(model, X)
     assert (True, True) in seen
     goes_on(model)
+
+
+def test_an_interrupt_at_any_line_of_holding_blas_leaves_no_lock_behind() -> None:
+    k, through = 0, False
+    while not through:
+        k += 1
+        blas = BlasHold()
+        try:
+            with interrupt_at_line(k) as lines:
+                blas.take()
+                through = lines[0] < k
+        except KeyboardInterrupt:
+            pass
+        assert not threads._lock.locked(), f"line {k}"
+        blas.give_back()
+        assert not threads._holders
+    assert k > 10
 
 
 def assert_carried_out(model: SVC, done: SVC, where: str) -> None:
