@@ -73,7 +73,7 @@ def test_leaving_out_without_labels(folder):
     found = ask("loo o")[1]
     assert found["kind"] == "one class" and 0.0 < found["score"] < 1.0
     said = call("loo o").stdout
-    assert "taken for a stranger" in said and "stored" not in said
+    assert "taken for strangers" in said and "stored" not in said
     assert ask("cv o")[0] == output.BAD_INPUT
 
 

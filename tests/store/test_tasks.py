@@ -127,7 +127,10 @@ def test_leave_one_out_equals_learning_without_the_row(tmp_path, task, scale):
         assert all(item["margin"] < 0 for item in suspects)
         assert found.score == np.mean(found.margin >= 0.0)
     store.report(tmp_path / "report.html")
-    assert suspects[0]["id"] in (tmp_path / "report.html").read_text("utf-8")
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert suspects[0]["id"] in text
+    assert ("off by" in text) is (TASKS[task].target == "number")
+    assert ("pairs of classes" in text) is (task == "svc")
 
 
 @pytest.mark.parametrize("scale", [False, "exact", "held"])

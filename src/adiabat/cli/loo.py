@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from adiabat.cli.options import HoldScaling, Json, Model, opened
 from adiabat.cli.output import advance, out, show, working
@@ -44,10 +44,13 @@ _HEADINGS: Final = {
 
 
 def _table(found: LeftOut, suspects: list[dict[str, Any]]) -> Table:
+    from adiabat.store.report import doubt_text
+
     labelled = found.labels is not None
-    table = Table("id", *(("stored", "predicted") if labelled else ()), "margin", box=None)
+    by_how_much = Column("off by" if found.kind == "number" else "margin", justify="right")
+    table = Table("id", *(("stored", "predicted") if labelled else ()), by_how_much, box=None)
     for item in suspects:
-        margin = "" if item["margin"] is None else f"{item['margin']:.3f}"
+        margin = doubt_text(item["margin"], found.kind)
         labels = (_brief(item["label"]), _brief(item["prediction"])) if labelled else ()
         table.add_row(escape(item["id"]), *map(escape, labels), margin)
     return table

@@ -75,7 +75,9 @@ class LeftOut:
         if self.kind == "number":
             return f"{begin}mean absolute error {self.score:.4g}."
         wrong = n - round(self.score * n)
-        fate = "taken for a stranger" if self.kind == "one class" else "labelled otherwise"
+        fate = "labelled otherwise"
+        if self.kind == "one class":
+            fate = "taken for a stranger" if wrong == 1 else "taken for strangers"
         return f"{begin}{wrong:,} would be {fate} ({1 - self.score:.2%})."
 
 

@@ -6,7 +6,6 @@ Text becomes part of a page through `text`, which escapes it; a `Markup` is a st
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final, TypeAlias
@@ -85,10 +84,18 @@ def definition_list(items: Mapping[str, Any]) -> Markup:
     return f"<dl>{rows}</dl>"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Markup:
-    """A table; numbers stand right, and only what is long may break anywhere."""
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[Any]], numeric: Sequence[str] = ()
+) -> Markup:
+    """A table; numbers and columns said to be numeric stand right.
+
+    Only what is long may break anywhere.
+    """
     rows = [list(row) for row in rows]
-    kinds = ["n" if rows and _is_number(cell) else "" for cell in (rows or [head])[0]]
+    kinds = [
+        "n" if name in numeric or (rows and _is_number(cell)) else ""
+        for name, cell in zip(head, (rows or [head])[0], strict=True)
+    ]
     body = "".join(
         "<tr>"
         + "".join(
@@ -113,6 +120,4 @@ def figure(caption: str, drawing: Markup) -> Markup:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, str):
-        return re.fullmatch(r"-?\d+\.\d+", value) is not None
     return isinstance(value, (int, float)) and not isinstance(value, bool)

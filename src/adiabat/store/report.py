@@ -13,7 +13,7 @@ from adiabat.store.analysis import LeftOut
 from adiabat.store.charts import steps
 from adiabat.store.pages import Markup, definition_list, figure, page, paragraph, section, table
 from adiabat.store.settings import Settings
-from adiabat.store.tasks import TASKS
+from adiabat.store.tasks import TASKS, Task
 
 _SUSPECTS: Final = 20
 _NAMED: Final = 12
@@ -50,7 +50,7 @@ def report_page(
                 "good" if certificate["ok"] else "bad",
             ),
             definition_list(_facts(settings, entries)),
-            _history(entries, TASKS[settings.task].keeps_rows),
+            _history(entries, TASKS[settings.task]),
             _doubts(left_out),
             section("Log", table(_LOG_HEAD, [_log_row(entry) for entry in reversed(entries)])),
             paragraph(f"Written {_time(datetime.now(UTC).isoformat())} UTC.", "soft"),
@@ -106,12 +106,12 @@ def _facts(settings: Settings, entries: Sequence[log.Entry]) -> dict[str, Any]:
     return facts
 
 
-def _history(entries: Sequence[log.Entry], keeps_rows: bool) -> Markup:
+def _history(entries: Sequence[log.Entry], task: Task) -> Markup:
     at = [entry.seq for entry in entries]
     after = [entry.body["certificate"]["after"] or {} for entry in entries]
     lines = {"rows": [float(item.get("n_samples", 0)) for item in after]}
     caption = "Rows after each entry of the log"
-    if keeps_rows:
+    if task.keeps_rows:
         lines["support"] = [float(item.get("n_support", 0)) for item in after]
         caption = "Rows, and rows that carry weight, after each entry of the log"
     parts = [figure(caption, steps(caption, at, lines))]
@@ -123,8 +123,8 @@ def _history(entries: Sequence[log.Entry], keeps_rows: bool) -> Markup:
         }
         parts.append(
             figure(
-                "The three sets: MARGIN decides the boundary, ERROR is at the bound C, RESERVE has "
-                "no weight (summed over the machines of all pairs of classes)",
+                "The three sets: MARGIN decides the boundary, ERROR is at the bound, RESERVE has "
+                f"no weight{_COUNTED_TWICE.get(task.target or '', '')}",
                 steps("Sizes of the three sets after each log entry", at, lines),
             )
         )
@@ -136,22 +136,36 @@ def _doubts(left_out: LeftOut) -> Markup:
     suspects = left_out.suspects(_SUSPECTS)
     parts = [paragraph(left_out.sentence())]
     labelled = left_out.labels is not None
+    number = left_out.kind == "number"
     if suspects:
+        by_how_much = "off by" if number else "margin"
+        labels = ("stored", "predicted without it") if labelled else ()
         parts.append(paragraph(_DOUBTS[left_out.kind]))
         parts.append(
             table(
-                ("id", *(("stored", "predicted without it") if labelled else ()), "margin"),
+                ("id", *labels, by_how_much),
                 [
                     [item["id"],
                      *((_brief(item["label"]), _brief(item["prediction"])) if labelled else ()),
-                     "" if item["margin"] is None else f"{item['margin']:.3f}"]
+                     doubt_text(item["margin"], left_out.kind)]
                     for item in suspects
                 ],
+                numeric=(by_how_much, *(labels if number else ())),
             )
         )  # fmt: skip
     return section("Left out one by one", *parts)
 
 
+def doubt_text(margin: float | None, kind: str) -> str:
+    """By how much a row is contradicted: its margin, or how far off its number is."""
+    return "" if margin is None else f"{-margin if kind == 'number' else margin:.3f}"
+
+
+# Sets are of rows of machines, of which a row of data may have several.
+_COUNTED_TWICE: Final = {
+    "class": " (summed over the machines of all pairs of classes)",
+    "number": " (each row counts twice: as too high, and as too low)",
+}
 _DOUBTS: Final = {
     "class": "Rows most likely mislabelled: those that the model without them contradicts most.",
     "number": "Rows farthest from what the model without them predicts.",
