@@ -36,7 +36,8 @@ PREFACE = """# The papers, redone
 
 Every table and figure below is made by `make papers` from the data in `ADIABAT_DATA`, with the
 paper's numbers beside ours. Where they differ, the text says so. Times are those of one run on the
-machine named; only ratios within a table mean something.
+machine named, which had other work to do as well: CPU time is given where a table says so, and only
+ratios within a table mean something.
 """
 
 
