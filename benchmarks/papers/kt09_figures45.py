@@ -155,7 +155,8 @@ def draw(
         axes[1, column].set_xlabel("m")
     axes[0, 0].set_ylabel("CPU milliseconds")
     axes[1, 0].set_ylabel("breakpoints (rounds)")
-    axes[0, 0].legend(fontsize=7)
+    names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*names, fontsize=8, loc="outside upper center", ncols=len(ways))
     axes[1, 0].legend(fontsize=7)
     return figure
 
