@@ -26,7 +26,7 @@ WATCH_PART, WATCH_LEAST, WATCH_EACH = 16, 128, 12
 SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # The path goes first where at most SHORT_BATCH rows move and the margin is less than the
 # SHORT_MARGIN-th part of the rows with weight.
-SHORT_BATCH, SHORT_MARGIN = 16, 4
+SHORT_BATCH, SHORT_MARGIN = 128, 4
 # Turns spent to get from the tolerance down to rounding.
 REFINEMENTS = 3
 
