@@ -56,7 +56,7 @@ format: $(VENV)/.has-lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# An hour or so on two cores; PAPERS=--quick takes minutes, and leaves docs/reproduction.md alone.
+# Twenty minutes on two cores; PAPERS=--quick takes one or two, and leaves docs/reproduction.md alone.
 papers: package $(VENV)/.has-bench $(VENV)/.has-demo
 	$(PY) -m benchmarks.papers $(PAPERS)
 
