@@ -5,7 +5,6 @@ import numpy.typing as npt
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 
-GIVEN_UP: int
 ARRIVED: int
 DECIDED: int
 MISSING: int

@@ -31,7 +31,13 @@ cdef double BALANCED = 1e-14
 # Breakpoints in a row that may pass without advance.
 cdef Py_ssize_t PATIENCE = 4
 
-GIVEN_UP, ARRIVED, DECIDED, MISSING = 0, 1, 2, 3
+# How a removal ends: with no way on, at the end, at a change of sign, for want of a column.
+cdef enum:
+    _GIVEN_UP = 0
+    _ARRIVED = 1
+    _DECIDED = 2
+    _MISSING = 3
+ARRIVED, DECIDED, MISSING = _ARRIVED, _DECIDED, _MISSING
 
 
 cdef class Pivots:
@@ -144,7 +150,7 @@ cdef class Pivots:
             i = rows[k] + 1
             if self._role[i] == _MARGIN:
                 if not self._pivot(i):
-                    return 3 if self.missing >= 0 else 0
+                    return _MISSING if self.missing >= 0 else _GIVEN_UP
                 self._z[i] = 0.0
             self._become(i, _LEAVING if self._u[i - 1] != 0.0 else _PINNED)
         for i in range(n):
@@ -154,7 +160,7 @@ cdef class Pivots:
         for k in range(rows.shape[0]):
             if self._role[rows[k] + 1] == _LEAVING and not self._add_column(
                     rows[k] + 1, -self._u[rows[k]]):
-                return 3
+                return _MISSING
         while True:
             row = self._next(&step)
             before = self._z[rows[0] + 1] + t
@@ -162,13 +168,13 @@ cdef class Pivots:
             self.remaining -= step
             if row < 0:
                 self.remaining = 0.0
-                return 1
+                return _ARRIVED
             if ask and before * (self._z[rows[0] + 1] + t) < 0.0:
-                return 2
+                return _DECIDED
             self.breakpoints += 1
             idle = idle + 1 if step <= 0.0 else 0
             if idle > PATIENCE or not self._meet(row):
-                return 3 if self.missing >= 0 else 0
+                return _MISSING if self.missing >= 0 else _GIVEN_UP
 
     cdef void _start(self, double length) noexcept nogil:
         cdef Py_ssize_t n = self._z.shape[0]

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from adiabat.engine.regularization import Track
 from adiabat.engine.threads import blas_held
@@ -200,3 +201,30 @@ def regularization_path(
             for key, _ in model.machines
         ]
         return RegularizationPath(model, tracks, shape)
+
+
+class AlongC:
+    """What estimators with a C share: the model for every value of it."""
+
+    def _shape(self) -> Shape:
+        """Decision values from those of the machines; it must not hold the estimator."""
+        raise NotImplementedError
+
+    def regularization_path(self, C_min: float, C_max: float) -> RegularizationPath:
+        """The exact models for all C between two values, from one run along the path.
+
+        The model is not changed.
+
+        Parameters
+        ----------
+        C_min, C_max : float
+            The ends; `C` itself need not be between them.
+
+        Returns
+        -------
+        RegularizationPath
+        """
+        estimator: Any = self
+        check_is_fitted(estimator)
+        estimator._require_unchanged()
+        return regularization_path(estimator, C_min, C_max, self._shape())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, cast
 
@@ -17,7 +18,7 @@ from adiabat.estimators import votes
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.labels import check_labels, require_among
 from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
-from adiabat.estimators.regularization import RegularizationPath, regularization_path
+from adiabat.estimators.regularization import AlongC, Shape
 from adiabat.estimators.scikit_learn import plain_svc
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS
 from adiabat.formulations.c_svc import CSVC
@@ -27,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-class SVC(ClassifierMixin, KernelMachine):
+class SVC(ClassifierMixin, AlongC, KernelMachine):
     """C-support vector classification that learns and unlearns exactly.
 
     After every `partial_fit`, `forget`, `revise` and `update` the model is the one that a full
@@ -171,8 +172,8 @@ default="rbf"
             argmax being the prediction; or (n, pairs) with ``decision_function_shape="ovo"``,
             above 0 for the first class of the pair. One class: zeros of shape (n, 1).
         """
-        one_against_one = self.decision_function_shape == "ovo"
-        return votes.shaped(self._decide(X), len(self.classes_), one_against_one)
+        pairs = self._decide(X)  # refuses where nothing is learned yet
+        return self._shape()(pairs)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels: the class of the largest decision value."""
@@ -212,28 +213,12 @@ default="rbf"
         self._require_unchanged()
         return leave_one_out(self, decisions, n_jobs, progress)
 
-    def regularization_path(self, C_min: float, C_max: float) -> RegularizationPath:
-        """The exact models for all C between two values, from one run along the path.
-
-        The model is not changed.
-
-        Parameters
-        ----------
-        C_min, C_max : float
-            The ends; `C` itself need not be between them.
-
-        Returns
-        -------
-        RegularizationPath
-        """
-        check_is_fitted(self)
-        self._require_unchanged()
-        n_classes, one_against_one = len(self.classes_), self.decision_function_shape == "ovo"
-
-        def shape(pairs: FloatArray) -> FloatArray:
-            return votes.shaped(pairs, n_classes, one_against_one)
-
-        return regularization_path(self, C_min, C_max, shape)
+    def _shape(self) -> Shape:
+        return partial(
+            votes.shaped,
+            n_classes=len(self.classes_),
+            one_against_one=self.decision_function_shape == "ovo",
+        )
 
     def to_sklearn(self) -> Any:
         """A plain fitted :class:`sklearn.svm.SVC` with the same decision function."""

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.left_out import LeaveOneOutRegression, values_without
-from adiabat.estimators.regularization import RegularizationPath, regularization_path
+from adiabat.estimators.regularization import AlongC, Shape
 from adiabat.estimators.scikit_learn import plain_svr
 from adiabat.estimators.single_machine import SingleMachine
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS
@@ -25,7 +25,7 @@ from adiabat.retention import Policy
 FloatArray = npt.NDArray[np.float64]
 
 
-class SVR(RegressorMixin, SingleMachine):
+class SVR(RegressorMixin, AlongC, SingleMachine):
     """Epsilon-support vector regression that learns and unlearns exactly.
 
     After every `partial_fit`, `forget`, `revise`, `update` and `retune` the model is the one that
@@ -139,23 +139,8 @@ class SVR(RegressorMixin, SingleMachine):
         model = self._model
         return LeaveOneOutRegression(model.ledger.ids, model.target.copy(), values, removals)
 
-    def regularization_path(self, C_min: float, C_max: float) -> RegularizationPath:
-        """The exact models for all C between two values, from one run along the path.
-
-        The model is not changed.
-
-        Parameters
-        ----------
-        C_min, C_max : float
-            The ends; `C` itself need not be between them.
-
-        Returns
-        -------
-        RegularizationPath
-        """
-        check_is_fitted(self)
-        self._require_unchanged()
-        return regularization_path(self, C_min, C_max, lambda values: values[..., 0])
+    def _shape(self) -> Shape:
+        return _first
 
     def to_sklearn(self) -> Any:
         """A plain fitted :class:`sklearn.svm.SVR` with the same predictions."""
@@ -173,3 +158,7 @@ class SVR(RegressorMixin, SingleMachine):
 
     def _formulation(self, held: Any, rederive: bool = False) -> EpsilonSVR:
         return EpsilonSVR(float(self.C), float(self.epsilon))
+
+
+def _first(values: FloatArray) -> FloatArray:
+    return values[..., 0]
