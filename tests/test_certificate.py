@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from adiabat import SVC, Certificate, NotOptimalError
-from adiabat.certificate import duality_gap, judge, violations, weigh
+from adiabat.certificate import duality_gap, judge, violations
 
 from oracles import batch_qp
 from oracles.problems import FAMILIES, gram_of
@@ -71,14 +71,6 @@ def test_each_condition_is_seen() -> None:
     unbalanced = judge(nothing, np.array([0.5, 0.25]), nothing, nothing, np.ones(2), 0.0, 0.0)
     assert unbalanced.residual == 0.75
     assert judge(*[np.empty(0)] * 5, 0.0, 0.0).residual == 0.0
-
-
-def test_weigh_is_a_product_in_pieces() -> None:
-    rng = np.random.default_rng(0)
-    K, u = rng.standard_normal((9, 9)), rng.standard_normal((9, 2))
-    u[3:6] = 0.0
-    blocks = ((K[:, s : s + 3], u[s : s + 3]) for s in (0, 3, 6))
-    np.testing.assert_allclose(weigh(blocks, (9, 2)), K @ u, rtol=0.0, atol=1e-14)
 
 
 # -- the certificate of a model ------------------------------------------------------------------

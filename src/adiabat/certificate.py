@@ -11,7 +11,7 @@ The violation is zero at the optimum and only there; the gap bounds what any oth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -84,18 +84,6 @@ def _brief(value: Any) -> str:
         return f"{value:.6g}"
     text = str(value)
     return text if len(text) <= 100 else text[:97] + "..."
-
-
-def weigh(blocks: Iterable[tuple[FloatArray, FloatArray]], shape: tuple[int, int]) -> FloatArray:
-    """Sum of K[:, columns] @ coefficients over blocks of columns: decision values less b.
-
-    One column of coefficients, and of the result, for each machine.
-    """
-    total = np.zeros(shape)
-    for block, coefficients in blocks:
-        if np.any(coefficients):
-            total += block @ coefficients
-    return total
 
 
 def violations(r: FloatArray, u: FloatArray, lo: FloatArray, hi: FloatArray) -> FloatArray:

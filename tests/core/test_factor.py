@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adiabat._core import team
 from adiabat._core.factor import Factor
 
 from oracles.problems import gram
@@ -179,6 +180,46 @@ def test_rows_that_leave_together_leave_as_one_by_one(left: str) -> None:
 # What `prepare` says about rows that might join
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_large_blocks_come_and_go(seed: int, threads: int) -> None:
+    """Sizes about those of panels and chunks; places stay vacant, and are closed up at times."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((320, 8))
+    K = gram("rbf", X, X, gamma=0.1)
+    team.resize(threads)
+    try:
+        factor = rebuilt(K, np.arange(170 + seed), shift_of(K))
+        rows = list(range(170 + seed))
+        for _ in range(12):
+            leaving = np.sort(
+                rng.choice(len(rows), int(rng.choice([1, 2, 3, 5, 8, 9, 31, 40])), False)
+            )
+            factor.drop_many(leaving)
+            rows = [row for place, row in enumerate(rows) if place not in leaving]
+            others = np.setdiff1d(np.arange(320), rows)
+            coming = rng.choice(others, int(rng.choice([1, 2, 4, 7, 8, 17, 33])), replace=False)
+            rows += grow(factor, K, coming.tolist())
+            assert_is_factor_of(factor, K, rows)
+            twin = Factor(1.0, 0.5)
+            twin.copy_from(factor)
+            assert_is_factor_of(twin, K, rows)
+    finally:
+        team.resize(1)
+
+
+def test_what_has_left_leaves_nothing() -> None:
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.arange(38), shift_of(K))
+    factor.drop_many(np.array([2, 20, 37]))
+    lower = np.linalg.cholesky(K[:38, :38] + factor.shift)
+    kept = np.delete(np.arange(38), [2, 20, 37])
+    gone = set(np.abs(lower[[2, 20, 37]]).ravel().tolist()) - {0.0}
+    held = set(np.abs(factor.lower()).ravel().tolist())
+    assert not held & gone
+    assert_is_factor_of(factor, K, kept.tolist())
+
+
 def test_schur_complement_is_the_curvature_of_the_papers() -> None:
     """CP01 (12): kappa = K_cc - [1 K_cM] [[0, 1'], [1, K_MM]]^-1 [1; K_Mc]."""
     K = KERNELS["regular"]
@@ -311,11 +352,11 @@ def test_tidying_keeps_what_is_there() -> None:
     assert empty.size == 0
 
 
-def test_relabel_follows_a_renumbering() -> None:
+def test_ranks_close_when_other_rows_are_gone() -> None:
     K = KERNELS["regular"]
     factor = rebuilt(K, np.array([4, 9, 2]), shift_of(K))
-    factor.relabel(np.arange(40)[::-1].copy())
-    assert factor.rows.tolist() == [35, 30, 37]
+    factor.close_ranks(np.array([0, 3, 5]))
+    assert factor.rows.tolist() == [2, 6, 1]
 
 
 def test_an_empty_factor() -> None:

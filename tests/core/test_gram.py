@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -315,7 +314,7 @@ def test_slices_by_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
         for start in reversed(range(0, n, 7)):
             task(slice(start, min(n, start + 7)))
 
-    monkeypatch.setattr(f"{__name__}.Gram", partial(Gram, share))
+    monkeypatch.setattr("adiabat._core.gram.in_slices", share)
     mirror = filled(300, 200)
     mirror.remove(np.arange(0, 300, 4))
     keep = np.arange(225) % 3 == 0

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the compiled core may lean on, which no import linter can see in a .pyx file.
 
-The core knows NumPy, libc, Cython and itself. BLAS is named in one file, so that its integer type
-is settled in one place; NumPy's headers are named nowhere, so that a wheel does not depend on the
-NumPy it was built with; and a cimport names what it takes from a module of the core, since only
-then does the build notice that the module changed.
+The core knows NumPy, libc, Cython, Python's buffers and itself. BLAS is named in one file, so that
+its integer type is settled in one place; NumPy's headers are named nowhere, so a wheel does not
+depend on the NumPy it was built with; and a cimport names what it takes from a module of the core,
+since only then does the build notice that the module changed.
 """
 
 import re
@@ -32,7 +32,7 @@ def objection(module: str, *, taken: bool, compiled: bool, file_name: str) -> st
         return "relative; write `from adiabat._core.x cimport y`"
     if top == "numpy":
         return "numpy is imported, never cimported; use typed memoryviews" if compiled else None
-    if top in {"libc", "cython"}:
+    if top in {"libc", "cython"} or module == "cpython.buffer":
         return None
     if module in {"scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"}:
         return None if taken and file_name == BLAS_FILE else f"BLAS is named in {BLAS_FILE} alone"
@@ -40,7 +40,7 @@ def objection(module: str, *, taken: bool, compiled: bool, file_name: str) -> st
         return None if taken else "write `from adiabat._core.x cimport y`"
     if module == "adiabat._core":
         return "takes a whole module; write `from adiabat._core.x cimport y`"
-    return "the core imports numpy, libc, cython and itself only"
+    return "the core imports numpy, libc, cython, cpython.buffer and itself only"
 
 
 def objections(text: str, file_name: str) -> list[str]:

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The judge shares no code with the judged: it knows NumPy and nothing of the engine."""
+"""The judge shares no code with the judged: it knows NumPy and nothing of the engine.
+
+That of an update is compiled, for speed; it knows NumPy, BLAS and how work is shared out.
+"""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 JUDGE = Path(__file__).parents[2] / "src" / "adiabat" / "certificate.py"
+COMPILED = JUDGE.parent / "_core" / "judge.pyx"
 PERMITTED = sys.stdlib_module_names | {"numpy"}
+PERMITTED_COMPILED = {"libc.math", "numpy", "adiabat._core.blas", "adiabat._core.team"}
 
 
 def foreign_imports(text: str) -> list[str]:
@@ -24,6 +30,14 @@ def foreign_imports(text: str) -> list[str]:
 
 def test_the_judge_imports_only_the_standard_library_and_numpy():
     assert foreign_imports(JUDGE.read_text(encoding="utf-8")) == []
+
+
+def test_the_compiled_judge_knows_nothing_of_the_engine():
+    text = COMPILED.read_text(encoding="utf-8")
+    modules = re.findall(r"^\s*(?:from\s+(\S+)\s+c?import|c?import\s+(\S+))", text, re.MULTILINE)
+    named = {one or other for one, other in modules}
+    assert "numpy" in named
+    assert named <= PERMITTED_COMPILED
 
 
 @pytest.mark.parametrize(

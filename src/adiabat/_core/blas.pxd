@@ -15,9 +15,9 @@ an edit of this file.
 """
 
 from scipy.linalg.cython_blas cimport (
-    dasum, daxpy, ddot, dgemm, drot, drotg, dtrsm, dtrsv, ssyrk,
+    dasum, daxpy, ddot, dgemm, dgemv, dtrsv, ssyrk,
 )
-from scipy.linalg.cython_lapack cimport dpotrf, dtpmqrt, dtpqrt
+from scipy.linalg.cython_lapack cimport dpotrf
 
 include "_blas_int.pxi"
 
@@ -47,19 +47,6 @@ cdef inline void axpy(Py_ssize_t n, double a, const double* x, double* y) noexce
     daxpy(&size, &a, <double*> x, &one, y, &one)
 
 
-# ---- plane rotations ----------------------------------------------------------------------------
-
-cdef inline void rotg(double* a, double* b, double* c, double* s) noexcept nogil:
-    # c, s with [[c, s], [-s, c]] @ [a, b] = [r, 0]; then a = r (b is left with BLAS's own code)
-    drotg(a, b, c, s)
-
-
-cdef inline void rot(Py_ssize_t n, double* x, double* y, double c, double s) noexcept nogil:
-    # x[:], y[:] = c * x + s * y, c * y - s * x
-    cdef blas_int size = <blas_int> n, one = 1
-    drot(&size, x, &one, y, &one, &c, &s)
-
-
 # ---- a lower-triangular factor L (n, n), column-major -------------------------------------------
 
 cdef inline void trsv_lower(Py_ssize_t n, const double* L, Py_ssize_t ldl,
@@ -78,44 +65,12 @@ cdef inline void trsv_lower_t(Py_ssize_t n, const double* L, Py_ssize_t ldl,
     dtrsv(&uplo, &trans, &diag, &size, <double*> L, &ld, x, &one)
 
 
-cdef inline void trsm_lower(Py_ssize_t n, Py_ssize_t nrhs, const double* L, Py_ssize_t ldl,
-                            double* B, Py_ssize_t ldb) noexcept nogil:
-    # B = solve(L, B)                   B (n, nrhs) by columns
-    cdef blas_int rows = <blas_int> n, columns = <blas_int> nrhs
-    cdef blas_int ld_l = leading(ldl), ld_b = leading(ldb)
-    cdef char side = b'L', uplo = b'L', trans = b'N', diag = b'N'
-    cdef double alpha = 1.0
-    dtrsm(&side, &uplo, &trans, &diag, &rows, &columns, &alpha, <double*> L, &ld_l, B, &ld_b)
-
-
 cdef inline Py_ssize_t potrf(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil:
     # tril(A) = cholesky(A)             0, or the 1-based order of the minor that is not positive
     cdef blas_int size = <blas_int> n, ld = leading(lda), info = 0
     cdef char uplo = b'L'
     dpotrf(&uplo, &size, A, &ld, &info)
     return <Py_ssize_t> info
-
-
-# ---- reflections that take a block into a triangle, column-major --------------------------------
-
-cdef inline void tpqrt(Py_ssize_t m, Py_ssize_t n, double* A, Py_ssize_t lda, double* B,
-                       Py_ssize_t ldb, double* T, double* work) noexcept nogil:
-    # [A; B] = Q [R; 0]                 A (n, n) upper becomes R, B (m, n) and T (n, n) become Q
-    cdef blas_int rows = <blas_int> m, columns = <blas_int> n, none = 0, info = 0
-    cdef blas_int ld_a = leading(lda), ld_b = leading(ldb)
-    dtpqrt(&rows, &columns, &none, &columns, A, &ld_a, B, &ld_b, T, &columns, work, &info)
-
-
-cdef inline void tpmqrt(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const double* V, Py_ssize_t ldv,
-                        const double* T, double* A, Py_ssize_t lda, double* B, Py_ssize_t ldb,
-                        double* work) noexcept nogil:
-    # [A, B] = [A, B] @ Q               A (m, k), B (m, n); V (n, k) and T are Q from `tpqrt`
-    cdef blas_int rows = <blas_int> m, columns = <blas_int> n, order = <blas_int> k
-    cdef blas_int none = 0, info = 0
-    cdef blas_int ld_v = leading(ldv), ld_a = leading(lda), ld_b = leading(ldb)
-    cdef char side = b'R', trans = b'N'
-    dtpmqrt(&side, &trans, &rows, &columns, &order, &none, &order, <double*> V, &ld_v,
-            <double*> T, &order, A, &ld_a, B, &ld_b, work, &info)
 
 
 # ---- column-major products ----------------------------------------------------------------------
@@ -131,6 +86,15 @@ cdef inline void gemm(bint trans_a, bint trans_b, Py_ssize_t m, Py_ssize_t n, Py
     cdef char op_b = b'T' if trans_b else b'N'
     dgemm(&op_a, &op_b, &rows, &columns, &inner, &alpha, <double*> A, &ld_a, <double*> B, &ld_b,
           &beta, C, &ld_c)
+
+
+cdef inline void gemv_t(Py_ssize_t m, Py_ssize_t n, double alpha, const double* A, Py_ssize_t lda,
+                        const double* x, double* y) noexcept nogil:
+    # y += alpha * A.T @ x                      A (m, n)
+    cdef blas_int rows = <blas_int> m, columns = <blas_int> n, ld = leading(lda), step = 1
+    cdef char trans = b'T'
+    cdef double one = 1.0
+    dgemv(&trans, &rows, &columns, &alpha, <double*> A, &ld, <double*> x, &step, &one, y, &step)
 
 
 cdef inline void ssyrk_lower(Py_ssize_t n, Py_ssize_t k, const float* A, Py_ssize_t lda,

@@ -8,20 +8,28 @@ cdef class Factor:
     cdef readonly double dependent
     cdef readonly Py_ssize_t changes       # rows joined or left since the last rebuild
     cdef readonly double least_pivot       # of the last `admit`, relative to the diagonal
-    cdef object _share
+    cdef Py_ssize_t _extent                # places of L in use or vacant
     cdef Py_ssize_t _capacity
-    cdef Py_ssize_t _reached               # largest size since `tidy`
+    cdef Py_ssize_t _reached               # largest extent since `tidy`
     cdef object _rows                      # (capacity,) int64
+    cdef object _places                    # (capacity,) int64: where in L each of the rows is
     cdef object _lower                     # (capacity, capacity), L[i, j] at [j, i]
-    cdef object _z
+    cdef object _z, _x, _room
     cdef long long* _members               # of _rows
+    cdef long long* _place
     cdef double* _L
     cdef double* _zp
-    cdef object _scratch_w                 # W of the last `prepare`, (k, size)
+    cdef double* _xp                       # one vector by place
+    cdef double* _roomp
+    cdef object _scratch_w                 # W of the last `prepare`, (k, extent)
     cdef object _scratch_s                 # its Schur complement, (k, k)
 
-    cdef void _resize(self, Py_ssize_t size) noexcept nogil
     cdef double solve_in_place(self, double* w, double s) noexcept nogil
-    cdef bint push(self, long long row, double* cross, double own) noexcept nogil
+    cdef bint push(self, long long row, const double* cross, double own) noexcept nogil
     cdef void drop_at(self, Py_ssize_t position) noexcept nogil
-    cdef int _reserve(self, Py_ssize_t size) except -1
+    cdef void _drop(self, long long* gone, Py_ssize_t k) noexcept nogil
+    cdef int _reserve(self, Py_ssize_t more) except -1
+    cdef void _close_up(self) noexcept nogil
+    cdef void _spread(self, const double* values, double shift, double* x) noexcept nogil
+    cdef void _append(self, const long long* rows, const long long* order,
+                      Py_ssize_t k) noexcept nogil

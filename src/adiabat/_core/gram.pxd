@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel columns for other modules of the core, without the interpreter."""
 
+from adiabat._core.team cimport team_task
+
 
 cdef enum:
     WIDTH = 128
@@ -13,11 +15,11 @@ cdef class Gram:
     cdef readonly object slot_of      # (capacity,) int64, NO_SLOT where the sample has none
     cdef readonly object owner        # (n_slots,) int64, -1 where the slot is free
     cdef readonly object stamp        # (n_slots,) int64, when the slot was last filled or kept
-    cdef object _share
     cdef Py_ssize_t _clock
     cdef double** _data
     cdef Py_ssize_t _n_panels
 
+    cdef int _in_columns(self, team_task task, const size_t[::1] a, const size_t[::1] b) except -1
     cdef int _place(self, Py_ssize_t p, panel) except -1
     cdef int _fill(
         self, const size_t[::1] tops, Py_ssize_t first, const double[:, :] columns

@@ -8,12 +8,8 @@ import numpy.typing as npt
 NO_SLOT: Final = -1
 PANEL_WIDTH: Final = 128
 
-Share = Callable[[Callable[[slice], None], int, int], None]
-
-def alone(task: Callable[[slice], None], n: int, entries: int) -> None: ...
-
 class Gram:
-    def __init__(self, share: Share = ...) -> None: ...
+    def __init__(self) -> None: ...
     @property
     def n(self) -> int: ...
     @property
@@ -56,6 +52,9 @@ class Gram:
         out: npt.NDArray[np.float64],
         rows: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
+    def collect(
+        self, values: npt.NDArray[np.float64], samples: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64] | None: ...
     def fork(self) -> Gram: ...
     def gather(
         self,

@@ -19,21 +19,77 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from adiabat._core.blas cimport dot
+from adiabat._core.team cimport share, team_task
+
+from adiabat._core.team import in_slices
 
 cdef enum:
     ROW = WIDTH * sizeof(double)
     FEW = 12      # coefficients in a panel up to which its columns are read one by one
     FILLED = 1 << 17   # entries of new columns on their way at a time: they stay in the cache
     LEAST = 32    # rows at a time, however many columns
+    PART = 1 << 15     # entries of a product that one takes at a time
+    LEAST_ROWS = 8
     SHARED = 8    # a column among others costs as much as so many entries in a row
 
 NO_SLOT = -1
 PANEL_WIDTH = WIDTH
 
 
-def alone(task, n, entries):
-    """The whole in one slice."""
-    task(slice(0, n))
+cdef struct Product:
+    # K[rows, slots] @ coef on its way: `active` panels are read whole, `single` columns one by one
+    double** data
+    const double* coef
+    const long long* rows
+    double* out
+    Py_ssize_t* active
+    Py_ssize_t* single
+    Py_ssize_t n_rows, n_active, n_single, step
+
+
+cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
+    """The part of a product that belongs to `step` of its rows."""
+    cdef Product* job = <Product*> context
+    cdef Py_ssize_t i, j, p, row
+    cdef double total
+    for i in range(part * job.step, min((part + 1) * job.step, job.n_rows)):
+        row = job.rows[i] * WIDTH
+        total = 0.0
+        for j in range(job.n_active):
+            p = job.active[j]
+            # total += panel[row] @ coef[panel]
+            total += dot(WIDTH, job.data[p] + row, job.coef + p * WIDTH)
+        for j in range(job.n_single):
+            p = job.single[j]
+            total += job.data[p // WIDTH][row + p % WIDTH] * job.coef[p]
+        job.out[i] = total
+
+
+cdef struct Columns:
+    # k columns at the addresses a, and perhaps at b, of n rows each
+    const size_t* a
+    const size_t* b
+    Py_ssize_t k, n, step
+
+
+cdef void clear_rows(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Columns* job = <Columns*> context
+    cdef Py_ssize_t i, j
+    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
+        for j in range(job.k):
+            (<double*> job.a[j])[i * WIDTH] = 0.0
+
+
+cdef void swap_rows(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Columns* job = <Columns*> context
+    cdef Py_ssize_t i, j
+    cdef double* x
+    cdef double* y
+    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
+        for j in range(job.k):
+            x = <double*> job.a[j] + i * WIDTH
+            y = <double*> job.b[j] + i * WIDTH
+            x[0], y[0] = y[0], x[0]
 
 
 cdef class Gram:
@@ -43,9 +99,7 @@ cdef class Gram:
         self._data = NULL
         self._n_panels = 0
 
-    def __init__(self, share=alone):
-        """`share(task, n, entries)` calls task on slices of range(n), on as many threads."""
-        self._share = share
+    def __init__(self):
         self.n = 0
         self.capacity = 0
         self.panels = []
@@ -144,7 +198,7 @@ cdef class Gram:
                 self._fill(tops, start, columns(rows))
 
         try:
-            self._share(fill, self.n, entries)
+            in_slices(fill, self.n, entries)
         except BaseException:
             self._clear(slots)
             raise
@@ -207,19 +261,7 @@ cdef class Gram:
     def _exchange(self, first, second):
         """Let the owners of slots first[j] and second[j] trade places."""
         cdef const size_t[::1] a = self._tops(first), b = self._tops(second)
-
-        def swap(rows):
-            cdef Py_ssize_t i, j, start = rows.start, stop = rows.stop
-            cdef double* x
-            cdef double* y
-            with nogil:
-                for i in range(start, stop):
-                    for j in range(b.shape[0]):
-                        x = <double*> a[j] + i * WIDTH
-                        y = <double*> b[j] + i * WIDTH
-                        x[0], y[0] = y[0], x[0]
-
-        self._share(swap, self.n, SHARED * len(first) * self.n)
+        self._in_columns(swap_rows, a, b)
         for values in (self.owner, self.stamp):
             values[first], values[second] = values[second], values[first]
         for slots in (first, second):
@@ -234,15 +276,17 @@ cdef class Gram:
 
     def _clear(self, slots):
         cdef const size_t[::1] tops = self._tops(slots)
+        self._in_columns(clear_rows, tops, tops)
 
-        def clear(rows):
-            cdef Py_ssize_t i, j, start = rows.start, stop = rows.stop
+    cdef int _in_columns(self, team_task task, const size_t[::1] a, const size_t[::1] b) except -1:
+        """Do something to columns at some places, and at others, rows shared out."""
+        cdef Columns job
+        if a.shape[0]:
+            job.a, job.b, job.k, job.n = &a[0], &b[0], a.shape[0], self.n
+            job.step = max(LEAST, PART // (SHARED * job.k))
             with nogil:
-                for i in range(start, stop):
-                    for j in range(tops.shape[0]):
-                        (<double*> tops[j])[i * WIDTH] = 0.0
-
-        self._share(clear, self.n, SHARED * len(slots) * self.n)
+                share(task, &job, (job.n + job.step - 1) // job.step)
+        return 0
 
     def remove(self, samples):
         """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays."""
@@ -273,55 +317,54 @@ cdef class Gram:
     def multiply(self, const double[::1] coef, double[::1] out, rows=None):
         """out = K[rows, slots] @ coef  (all samples if rows is None), shared out by rows."""
         cdef const long long[::1] at = np.arange(self.n) if rows is None else rows
-        cdef Py_ssize_t p, j, panels = 0
+        cdef int status
         if at.shape[0] == 0 or self._n_panels == 0:
             out[:] = 0.0
             return
-        for p in range(self._n_panels):
-            for j in range(WIDTH):
-                if coef[p * WIDTH + j] != 0.0:
-                    panels += 1
+        with nogil:
+            status = self.product(&coef[0], &at[0], at.shape[0], &out[0])
+        if status < 0:
+            raise MemoryError()
+
+    def collect(self, const double[::1] values, const long long[::1] samples):
+        """values summed by slot of their sample; None if one that is not 0 has no slot."""
+        cdef const long long[::1] slot_of = self.slot_of
+        cdef Py_ssize_t i
+        cdef bint whole = True
+        out = np.zeros(self.n_slots)
+        cdef double[::1] sums = out
+        with nogil:
+            for i in range(values.shape[0]):
+                if values[i] == 0.0:
+                    continue
+                if slot_of[samples[i]] < 0:
+                    whole = False
                     break
-
-        def multiply(part):
-            cdef Py_ssize_t start = part.start, stop = part.stop
-            cdef int status
-            with nogil:
-                status = self.product(&coef[0], &at[start], stop - start, &out[start])
-            if status < 0:
-                raise MemoryError()
-
-        self._share(multiply, at.shape[0], at.shape[0] * panels * WIDTH)
+                sums[slot_of[samples[i]]] += values[i]
+        return out if whole else None
 
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,
                      double* out) noexcept nogil:
         """out = K[rows, slots] @ coef; -1 if there is no memory for it."""
-        cdef Py_ssize_t p, i, j, row, n_active = 0, n_single
-        cdef double total
-        cdef Py_ssize_t* active = <Py_ssize_t*> malloc(
+        cdef Py_ssize_t p, j
+        cdef Product job
+        job.data, job.coef, job.rows, job.n_rows, job.out = self._data, coef, rows, n_rows, out
+        job.n_active = 0
+        job.active = <Py_ssize_t*> malloc(
             max(1, self._n_panels) * (1 + FEW) * sizeof(Py_ssize_t))
-        if active == NULL:
+        if job.active == NULL:
             return -1
-        cdef Py_ssize_t* single = active + self._n_panels
+        job.single = job.active + self._n_panels
         for p in range(self._n_panels):
             for j in range(WIDTH):
                 if coef[p * WIDTH + j] != 0.0:
-                    active[n_active] = p
-                    n_active += 1
+                    job.active[job.n_active] = p
+                    job.n_active += 1
                     break
-        n_single = self._single_out(coef, active, &n_active, single)
-        for i in range(n_rows):
-            row = rows[i] * WIDTH
-            total = 0.0
-            for j in range(n_active):
-                p = active[j]
-                # total += panel[row] @ coef[panel]
-                total += dot(WIDTH, self._data[p] + row, coef + p * WIDTH)
-            for j in range(n_single):
-                p = single[j]
-                total += self._data[p // WIDTH][row + p % WIDTH] * coef[p]
-            out[i] = total
-        free(active)
+        job.n_single = self._single_out(coef, job.active, &job.n_active, job.single)
+        job.step = max(LEAST_ROWS, PART // (1 + WIDTH * job.n_active + SHARED * job.n_single))
+        share(some_rows, &job, (n_rows + job.step - 1) // job.step)
+        free(job.active)
         return 0
 
     cdef Py_ssize_t _single_out(
@@ -357,7 +400,7 @@ cdef class Gram:
 
         Vacant slots among the shared count as taken. To be read and given columns, no more.
         """
-        cdef Gram other = Gram(self._share)
+        cdef Gram other = Gram()
         other.n, other.capacity, other._clock = self.n, self.capacity, self._clock
         other._data = <double**> malloc(max(1, self._n_panels) * sizeof(double*))
         if other._data == NULL:

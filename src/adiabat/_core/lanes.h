@@ -8,9 +8,6 @@
  * Entries take turns among four sums, so that no addition waits for the last; all functions add in
  * the same order. A product thus has the same bits in whatever company it is computed, and that of
  * a row with itself, or with its double, those of its squared norm: their distance is zero.
- *
- * GCC compiles each function for the widest registers of its day, and the loader takes the one
- * that the machine at hand can run.
  */
 #ifndef ADIABAT_LANES_H
 #define ADIABAT_LANES_H
@@ -18,23 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#if __GNUC__ >= 12
-#define FOR_EACH_MACHINE \
-    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#endif
-#endif
-#ifndef FOR_EACH_MACHINE
-#define FOR_EACH_MACHINE
-#endif
+#include "wide.h"
 
 #ifdef __GNUC__
-typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
+typedef eight sums;
 #define ADD_SCALED(sum, a, x) ((sum) += (a) * *(const eight *) (x))
 #define ADD(sum, other) ((sum) += (other))
 #define STORE(to, sum) (*(eight *) (to) = (sum))
 #else
-typedef struct { double of[8]; } eight;
+typedef struct { double of[8]; } sums;
 #define ADD_SCALED(sum, a, x) \
     do { for (int l_ = 0; l_ < 8; l_++) (sum).of[l_] += (a) * (x)[l_]; } while (0)
 #define ADD(sum, other) \
@@ -53,7 +42,7 @@ static void NAME(ptrdiff_t n_rows, const int64_t *start, const int64_t *length, 
 {                                                                                            \
     enum { WIDE = 8 * VECTORS };                                                             \
     for (ptrdiff_t i = 0; i < n_rows; i++) {                                                 \
-        eight a[VECTORS] = {0}, b[VECTORS] = {0}, c[VECTORS] = {0}, d[VECTORS] = {0};        \
+        sums a[VECTORS] = {0}, b[VECTORS] = {0}, c[VECTORS] = {0}, d[VECTORS] = {0};         \
         ptrdiff_t p = start[i], end = p + length[i];                                         \
         for (; p + 3 < end; p += 4) {                                                        \
             const double *x = table + (ptrdiff_t) feature[p] * WIDE;                         \
@@ -71,16 +60,16 @@ static void NAME(ptrdiff_t n_rows, const int64_t *start, const int64_t *length, 
             const double *x = table + (ptrdiff_t) feature[p] * WIDE;                         \
             for (int v = 0; v < VECTORS; v++) ADD_SCALED(a[v], value[p], x + 8 * v);         \
         }                                                                                    \
-        double sums[WIDE];                                                                   \
-        double *to = lanes == WIDE ? out + i * stride : sums;                                \
+        double kept[WIDE];                                                                   \
+        double *to = lanes == WIDE ? out + i * stride : kept;                                \
         for (int v = 0; v < VECTORS; v++) {                                                  \
             ADD(a[v], b[v]);                                                                 \
             ADD(c[v], d[v]);                                                                 \
             ADD(a[v], c[v]);                                                                 \
             STORE(to + 8 * v, a[v]);                                                         \
         }                                                                                    \
-        if (to == sums)                                                                      \
-            for (ptrdiff_t l = 0; l < lanes; l++) out[i * stride + l] = sums[l];             \
+        if (to == kept)                                                                      \
+            for (ptrdiff_t l = 0; l < lanes; l++) out[i * stride + l] = kept[l];             \
     }                                                                                        \
 }
 

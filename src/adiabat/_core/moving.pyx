@@ -105,7 +105,7 @@ cdef class Moving:
 
     cdef int _make_room(self) except -1:
         """Buffers as long as the factor may grow by one row, and as there are slots."""
-        self._factor._reserve(self._factor.size + 1)
+        self._factor._reserve(1)
         if self._coef.shape[0] != self._gram.n_slots:
             self._coef = np.zeros(self._gram.n_slots)
         if self._work.shape[0] < self._factor._capacity:

@@ -294,7 +294,7 @@ cdef class Motion(Moving):
         if not self._factor.push(row, &self._work[0], self._diagonal[self._at[row]]):
             return 0
         self._member[row] = 1
-        if self._factor.size >= self._factor._capacity or self._slot_of[self._at[row]] < 0:
+        if self._factor._extent >= self._factor._capacity or self._slot_of[self._at[row]] < 0:
             self._give_column(row)
         self._become(row, _MARGIN)
         return 1

@@ -126,16 +126,25 @@ cdef class Rounds:
             np.array(outside, dtype=np.int64), np.array(moves), np.array(leavers, dtype=np.int64)
         )
 
+    def start(self, double[::1] pending):
+        """r of MARGIN rows, and what is still to be added to it, is what the rounds start from."""
+        cdef const long long[::1] margin = self._factor.rows
+        cdef Py_ssize_t i, row
+        for i in range(margin.shape[0]):
+            row = margin[i]
+            self._residual[row] = self._r[row] + pending[row]
+            pending[row] = 0.0
+
     def at_rest(self, double accuracy):
         """Whether the margin has nothing to answer for yet."""
         cdef const long long[::1] margin = self._factor.rows
         cdef Py_ssize_t i
         cdef bint rest = margin.shape[0] > 0
         with nogil:
-            for i in range(self._delta.shape[0]):
-                rest = rest and self._delta[i] == 0.0
-            for i in range(margin.shape[0]):
+            for i in range(margin.shape[0] if rest else 0):
                 rest = rest and fabs(self._residual[margin[i]]) <= accuracy
+            for i in range(self._delta.shape[0] if rest else 0):
+                rest = rest and self._delta[i] == 0.0
         return rest
 
     # ---- 1. the face ----------------------------------------------------------------------------

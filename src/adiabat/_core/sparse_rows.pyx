@@ -12,6 +12,8 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
+from adiabat._core.team cimport share
+
 ctypedef void (*Product)(
     Py_ssize_t n_rows, const int64_t* start, const int64_t* length, const int32_t* feature,
     const double* value, const double* table, double* out, Py_ssize_t stride, Py_ssize_t lanes,
@@ -49,6 +51,27 @@ def in_lanes(const double[:, :] rows):
             for j in range(d):
                 table[i // lanes, j, i % lanes] = rows[i, j]
     return out
+
+
+cdef struct Job:
+    # rows from `start` on, by their entries, times those in the tables
+    Product product
+    const int64_t* start
+    const int64_t* length
+    const int32_t* feature
+    const double* value
+    const double* tables
+    double* out
+    Py_ssize_t m, k, lanes, n_tables, table_size
+
+
+cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Job* job = <Job*> context
+    cdef Py_ssize_t i = part * BATCH, t, rows = min(BATCH, job.m - i)
+    for t in range(job.n_tables):
+        job.product(rows, job.start + i, job.length + i, job.feature, job.value,
+                    job.tables + t * job.table_size, job.out + i * job.k + job.lanes * t, job.k,
+                    min(job.lanes, job.k - job.lanes * t))
 
 
 cdef class SparseRows:
@@ -178,21 +201,19 @@ cdef class SparseRows:
         cdef const int32_t[::1] feature = self._feature
         cdef const double[::1] value = self._value
         cdef Py_ssize_t m = out.shape[0], k = out.shape[1], lanes = tables.shape[2]
-        cdef Py_ssize_t i, t, rows
         if first < 0 or first + m > self.n or tables.shape[1] != self.n_features or (
                 k > tables.shape[0] * lanes):
             raise ValueError("rows or tables out of range")
         if self.nnz == 0 or k == 0 or m == 0:
             out[:] = 0.0
             return
-        cdef Product product = in_16_lanes
+        cdef Job job
+        job.product = in_16_lanes
         if lanes < 16:
-            product = in_8_lanes if lanes == 8 else in_1_lane
+            job.product = in_8_lanes if lanes == 8 else in_1_lane
+        job.start, job.length, job.feature = &start[first], &length[first], &feature[0]
+        job.value, job.tables, job.out = &value[0], &tables[0, 0, 0], &out[0, 0]
+        job.m, job.k, job.lanes, job.n_tables = m, k, lanes, tables.shape[0]
+        job.table_size = tables.shape[1] * lanes
         with nogil:
-            i = 0
-            while i < m:
-                rows = min(BATCH, m - i)
-                for t in range(tables.shape[0]):
-                    product(rows, &start[first + i], &length[first + i], &feature[0], &value[0],
-                            &tables[t, 0, 0], &out[i, lanes * t], k, min(lanes, k - lanes * t))
-                i += rows
+            share(some_rows, &job, (m + BATCH - 1) // BATCH)

@@ -19,6 +19,8 @@ import numpy as np
 from adiabat._core.blas cimport axpy, dot
 from adiabat._core.gram cimport Gram
 
+from adiabat._core.team import in_slices
+
 
 cdef class Thin(Gram):
     """Kernel values from features that are held elsewhere."""
@@ -67,7 +69,7 @@ cdef class Thin(Gram):
 
     def fork(self):
         """The same samples, to be read only."""
-        cdef Thin other = Thin(self._share)
+        cdef Thin other = Thin()
         other._X = self._X
         other._number(self.n)
         return other
@@ -86,7 +88,7 @@ cdef class Thin(Gram):
             with nogil:
                 self._values(&w[0], &at[start], stop - start, &out[start])
 
-        self._share(multiply, at.shape[0], at.shape[0] * w.shape[0])
+        in_slices(multiply, at.shape[0], at.shape[0] * w.shape[0])
 
     cdef void _weigh(self, const double* coef, double* w) noexcept nogil:
         """w += X' coef"""

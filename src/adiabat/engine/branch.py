@@ -16,7 +16,6 @@ import numpy.typing as npt
 from adiabat._core.factor import Factor
 from adiabat.engine.machine import DEPENDENT, Machine, RowChange
 from adiabat.engine.solver import Key, Solver
-from adiabat.engine.threads import in_slices
 
 IntArray = npt.NDArray[np.int64]
 
@@ -36,7 +35,7 @@ class Branch(Solver):
             setattr(twin, name, getattr(machine, name).copy())
         twin.b, twin.verdict = machine.b, machine.verdict
         if machine.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
-            twin.factor = Factor(machine.factor.shift, DEPENDENT, in_slices)
+            twin.factor = Factor(machine.factor.shift, DEPENDENT)
             twin.factor.copy_from(machine.factor)
         return twin
 

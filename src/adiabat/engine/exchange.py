@@ -70,7 +70,7 @@ class Exchange:
         self._delta, self._residual = self._rounds.delta, self._rounds.residual
         self._pending = np.zeros(machine.n)  # what entering the boxes did to MARGIN rows
         self._delta_b = 0.0
-        self._largest = float(machine.samples.diagonal.max(initial=0.0))
+        self._largest = machine.samples.largest
         self.accuracy = 0.0
         self._rises = 0
         self._width = MOST
@@ -88,9 +88,7 @@ class Exchange:
         """Rounds until no watched row violates; raises `Stuck`. Rows that move are watched too."""
         machine, rounds = self.machine, self._rounds
         self._bind()
-        margin = machine.margin
-        self._residual[margin] = machine.r[margin] + self._pending[margin]
-        self._pending[margin] = 0.0
+        self._rounds.start(self._pending)
         feasible = False
         trouble = 0
         self.single_file = self.nearly_there

@@ -5,28 +5,38 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Any
+
+# The functions that `signal` wraps: without its enumerations, which take longer than all the rest
+# of a short section.
+try:
+    from _signal import SIGINT, getsignal  # type: ignore[import-not-found]
+    from _signal import signal as set_handler
+except ImportError:  # pragma: no cover
+    from signal import SIGINT, getsignal
+    from signal import signal as set_handler
 
 
-@contextmanager
-def deferred_interrupts() -> Iterator[None]:
+class deferred_interrupts:
     """Hold Ctrl-C back until the block is through, then deliver it.
 
     Only the main thread receives signals, so elsewhere there is nothing to hold back.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    caught: list[int] = []
-    previous = signal.getsignal(signal.SIGINT)
-    if previous is None:  # installed by foreign code: not ours to replace
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-        if caught:
-            signal.raise_signal(signal.SIGINT)
+
+    def __enter__(self) -> None:
+        self._caught = False
+        self._previous: Any = None
+        if threading.get_ident() == threading.main_thread().ident:
+            # None: installed by foreign code, not ours to replace
+            self._previous = getsignal(SIGINT)
+        if self._previous is not None:
+            set_handler(SIGINT, self._catch)
+
+    def _catch(self, number: int, frame: Any) -> None:
+        self._caught = True
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._previous is not None:
+            set_handler(SIGINT, self._previous)
+            if self._caught:
+                signal.raise_signal(signal.SIGINT)

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.factor import Factor
-from adiabat.certificate import Verdict, judge
+from adiabat._core.judge import verdict
+from adiabat._core.rows import sizes, without
+from adiabat.certificate import Verdict
 from adiabat.engine.samples import Samples
-from adiabat.engine.threads import in_slices
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -157,7 +158,7 @@ class Machine:
         if self.factor is None:
             diagonal = self.samples.diagonal[self.at]
             shift = float(diagonal.mean()) if len(diagonal) else 1.0
-            self.factor = Factor(shift if shift > 0.0 else 1.0, DEPENDENT, in_slices)
+            self.factor = Factor(shift if shift > 0.0 else 1.0, DEPENDENT)
         rows = rows.copy()
         joined = self.factor.rebuild(self.kernel(rows, rows), rows)
         self.in_margin[:] = False
@@ -222,16 +223,12 @@ class Machine:
         self.before = None
         if len(removed) == 0:
             return
-        keep = np.ones(self.n, dtype=bool)
-        keep[removed] = False
         assert self.factor is not None
-        stay = np.flatnonzero(keep)
-        place = np.empty(self.n, dtype=np.int64)
-        place[stay] = np.arange(len(stay))
-        self.factor.relabel(place)
+        removed = np.sort(removed)
+        self.factor.close_ranks(removed)
         self.factor.tidy()
         for name in ("at", "t", "lo", "hi", "u", "r", "in_margin"):
-            setattr(self, name, getattr(self, name).take(stay))
+            setattr(self, name, without(getattr(self, name), removed))
 
     def rows_at(self, positions: IntArray) -> IntArray:
         """Rows that stand for samples at positions; k times the same, its first k rows."""
@@ -252,17 +249,17 @@ class Machine:
     def coefficients(self, values: FloatArray | None = None) -> FloatArray:
         """Weights (or other values by row) summed by slot of their sample."""
         values = self.u if values is None else values
-        rows = np.flatnonzero(values)
-        slots = self.samples.slots(self.at[rows])
-        n_slots = self.samples.gram.n_slots
-        if len(rows) == 0:
-            return np.zeros(n_slots)
-        return np.asarray(np.bincount(slots, values[rows], minlength=n_slots), np.float64)
+        sums = self.samples.gram.collect(values, self.at)
+        if sums is None:
+            self.samples.slots(self.at[values != 0.0])
+            sums = self.samples.gram.collect(values, self.at)
+        assert sums is not None
+        return sums
 
     def accuracy(self, tolerance: float) -> float:
         """The violation to aim at: a few roundings of f, and always well within the tolerance."""
-        largest = float(self.samples.diagonal.max(initial=0.0))
-        return attainable(tolerance, largest, float(np.abs(self.u).sum()), self.b)
+        largest = self.samples.largest
+        return attainable(tolerance, largest, sizes(self.u, self.t)[0], self.b)
 
     def infeasibility(self) -> float:
         """How far u is from its box and its sum from d, beyond rounding."""
@@ -276,7 +273,7 @@ class Machine:
 
     def hear_the_judge(self) -> None:
         """A verdict on u and b, from residuals just computed afresh."""
-        self.verdict = judge(self.r, self.u, self.t, self.lo, self.hi, self.d, self.b)
+        self.verdict = Verdict(*verdict(self.r, self.u, self.t, self.lo, self.hi, self.d, self.b))
 
     def centre_bias(self) -> None:
         """Without a row strictly inside its box b has an interval: take its middle (LIBSVM's).
@@ -288,10 +285,10 @@ class Machine:
         # What rows took up of the rounding of the sum, or were left with on the way from larger
         # weights, is no weight of its own: it is below the rounding of u, or moves f by less than
         # the rounding of f.
-        rounding = float(np.abs(self.u).sum())
-        largest = float(self.samples.diagonal.max(initial=0.0))
+        rounding, size = sizes(self.u, self.t)
+        largest = self.samples.largest
         if largest > 0.0:
-            rounding += (abs(self.b) + float(np.abs(self.t).max(initial=0.0))) / largest
+            rounding += (abs(self.b) + size) / largest
         rounding *= ROUNDINGS * EPSILON
         for row in self.margin[:1]:  # mostly this one is inside, and says it all
             if min(self.u[row] - self.lo[row], self.hi[row] - self.u[row]) > rounding:

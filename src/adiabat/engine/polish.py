@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.rows import sizes
 from adiabat._core.twofold import weighted_sums
 from adiabat.engine.machine import Machine
 
@@ -33,7 +34,7 @@ def polish(machine: Machine) -> bool:
     date.
     """
     margin = machine.margin.copy()
-    size = max(1.0, float(np.abs(machine.t).max(initial=0.0)))
+    size = max(1.0, sizes(machine.u, machine.t)[1])
     if float(np.abs(machine.r[margin]).max(initial=0.0)) <= FINE * size:
         return False
     lo, hi = machine.lo[margin], machine.hi[margin]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.rows import nonzero
 from adiabat.certificate import violations
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.machine import Machine
@@ -77,12 +78,9 @@ class Run:
         """
         machine = self.machine
         margin = len(machine.margin)
-        weighty = int(np.count_nonzero(machine.u))
-        return (
-            0 < margin <= weighty // SHORT_MARGIN
-            and self.n_touched <= SHORT_BATCH
-            and not self.carried
-        )
+        if self.carried or self.n_touched > SHORT_BATCH or margin == 0:
+            return False
+        return margin <= nonzero(machine.u) // SHORT_MARGIN
 
     def settle(self) -> None:
         """One turn of exchange on the watched rows."""

@@ -19,7 +19,6 @@ from adiabat._core.gram import Gram
 from adiabat._core.sparse_rows import SparseRows, in_lanes
 from adiabat._core.thin import Thin
 from adiabat.engine.stores import Store, ThinStore, make_store
-from adiabat.engine.threads import in_slices
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
 
@@ -31,6 +30,8 @@ BLOCK_ENTRIES = 8_000_000
 # New samples in batches up to this size get their whole kernel column at once: the product that
 # fills their row against the slots already reads every sample.
 EAGER_BATCH = 256
+# Columns that are one table of products (`SparseRows`).
+FEW_COLUMNS = 8
 # Features up to which rows are laid side by side for products with nonzero entries: 16 of them,
 # which is 2 MB, should stay in the cache.
 MOST_FEATURES = 1 << 14
@@ -45,9 +46,10 @@ class Samples:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.gram = Gram(in_slices)
+        self.gram = Gram()
         self.n = 0
         self.diagonal = np.empty(0)
+        self._largest, self._largest_of = 0.0, self.diagonal
         self._store: Store | Any = None  # from the first `add` on it is there
         self._norms: FloatArray | None = None
         self._normed: SparseRows | None = None  # whose norms these are
@@ -71,6 +73,13 @@ class Samples:
         if nonzeros is None or not self.kernel.takes_products:
             return None
         return nonzeros if nonzeros.n_features <= MOST_FEATURES else None
+
+    @property
+    def largest(self) -> float:
+        """The largest k(x, x), at least 0."""
+        if self._largest_of is not self.diagonal:  # which is replaced when it has changed
+            self._largest, self._largest_of = float(self.diagonal.max(initial=0.0)), self.diagonal
+        return self._largest
 
     @property
     def thin(self) -> bool:
@@ -121,7 +130,8 @@ class Samples:
                     products, None if norms is None else norms[rows], other_norms
                 )
 
-            return by_nonzeros, 2 * nonzeros.nnz * (1 + k // 8)
+            # the product of a few is shared out by itself; many go through the cache slice by slice
+            return by_nonzeros, 2 * nonzeros.nnz * (1 + k // 8) if k > FEW_COLUMNS else 0
         data = self.data
         if kernel.function is not None or sp.issparse(data):
             whole = kernel.block(others, data, other_norms, norms)
@@ -209,6 +219,8 @@ class Samples:
     def _own(self, positions: IntArray) -> FloatArray:
         if self.precomputed:
             return np.array(self.data[positions, positions])
+        if self.kernel.name in ("rbf", "laplacian"):
+            return np.ones(len(positions))
         return self.kernel.diagonal(self.rows(positions))
 
     def _refuse_indefinite(self, positions: IntArray) -> None:
@@ -245,7 +257,7 @@ class Samples:
         self._store.add(X)
         if isinstance(self._store, ThinStore):
             if not isinstance(self.gram, Thin):
-                self.gram = Thin(in_slices)
+                self.gram = Thin()
             self.gram.hold(self._store.measured)
         self._store_norms(X)
         self.n += X.shape[0]

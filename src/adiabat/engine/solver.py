@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.gram import PANEL_WIDTH
-from adiabat.certificate import weigh
+from adiabat._core.judge import weigh
+from adiabat._core.rows import mark
 from adiabat.engine.interior import pays, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine, RowChange, Snapshot
@@ -28,7 +27,7 @@ from adiabat.engine.path import Path
 from adiabat.engine.polish import polish
 from adiabat.engine.run import Run
 from adiabat.engine.samples import Samples
-from adiabat.engine.threads import BlasHold, in_slices
+from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
 from adiabat.kernels import Kernel
 
@@ -41,11 +40,9 @@ Key = Hashable
 TURNS = 60
 # Columns kept for samples without weight, as a part of those with weight; those computed ahead.
 SPARE_PART, SPARE_LEAST, MOST_SPARE = 2, 64, 512
-# Columns in use that may stand behind the others after an update, and those then moved to the
-# front, at most; after a fit, all are.
-STRAGGLERS, TIDYING = 24, 16
-# Coefficients in a panel up to which the judge reads its columns one by one.
-FEW = 12
+# Once so many rows have changed, kernel columns are put in order, and as many moved to the front at
+# most; columns in use that may stand behind the others meanwhile. After a fit, all are moved.
+TIDYING, STRAGGLERS = 16, 24
 
 
 @dataclass
@@ -71,6 +68,7 @@ class Solver:
         self.samples = Samples(kernel)
         self.machines: dict[Key, Machine] = {}
         self.tol = tol
+        self._untidy = 0  # rows changed since kernel columns were last put in order
 
     def apply(
         self,
@@ -213,8 +211,10 @@ class Solver:
 
     def tolerance(self, machine: Machine) -> float:
         """`tol` scaled by max(1, C max|K|), for this machine."""
-        largest = float(self.samples.diagonal.max(initial=0.0))
-        box = max(-float(machine.lo.min(initial=0.0)), float(machine.hi.max(initial=0.0)))
+        largest = self.samples.largest
+        if machine.n == 0:
+            return self.tol
+        box = max(-float(machine.lo.min()), float(machine.hi.max()))
         return self.tol * max(1.0, box * largest)
 
     def refresh(self, machines: list[Machine]) -> None:
@@ -224,38 +224,15 @@ class Solver:
             self.samples.slots(machine.at[machine.u != 0.0])
         by_machine = [machine.coefficients() for machine in machines]
         weights = np.column_stack(by_machine) if len(machines) > 1 else by_machine[0][:, None]
+        panels = gram.panels
+        if self.samples.thin:  # K = XX', and of X there is one panel
+            panels = [self.samples.features]
+            weights = panels[0].T @ weights
         f = np.empty((gram.n, len(machines)))
-        blocks = self._blocks(weights)
-
-        def product(rows: slice) -> None:
-            chosen = ((panel[rows, columns], part) for panel, columns, part in blocks)
-            f[rows] = weigh(chosen, f[rows].shape)
-
-        in_slices(product, gram.n, PANEL_WIDTH * len(blocks) * gram.n)
+        weigh(panels, weights, f)
         for column, machine in enumerate(machines):
-            machine.r = f[machine.at, column] + (machine.b - machine.t)
-
-    def _blocks(self, weights: FloatArray) -> list[tuple[FloatArray, Any, FloatArray]]:
-        """Panels, which of their columns carry weight (few, or a range), and these weights.
-
-        Where K = XX' is thin: X, all of its columns, and X' weights.
-        """
-        if self.samples.thin:
-            X = self.samples.features
-            return [(X, slice(None), X.T @ weights)]
-        used: BoolArray = np.asarray(weights.any(axis=1))
-        places = np.flatnonzero(used)
-        edges = np.searchsorted(places, PANEL_WIDTH * np.arange(len(used) // PANEL_WIDTH + 1))
-        blocks: list[tuple[FloatArray, Any, FloatArray]] = []
-        for i, (first, last) in enumerate(pairwise(edges.tolist())):
-            if first == last:
-                continue
-            columns: Any = places[first:last] - PANEL_WIDTH * i
-            if last - first > FEW:
-                columns = slice(int(columns[0]), int(columns[-1]) + 1)
-            own = weights[PANEL_WIDTH * i : PANEL_WIDTH * (i + 1)]
-            blocks.append((self.samples.gram.panels[i], columns, own[columns]))
-        return blocks
+            machine.r = f[:, column].take(machine.at)
+            machine.r += machine.b - machine.t
 
     def _pronounce(self, machine: Machine, tolerance: float) -> None:
         if not machine.verdict.residual <= tolerance:
@@ -295,17 +272,23 @@ class Solver:
         tail, hole = self.samples.remove(removed)
         where = np.arange(n_before)
         where[tail] = hole
-        for machine in self.machines.values():
-            machine.at = where[machine.at]
+        for machine in self.machines.values() if len(tail) else ():
+            machine.at = where.take(machine.at)
+        self._untidy += sum(change.size for change in changes.values())
+        if self._is_large(changes):
+            self._tidy(0, self.samples.n)
+        elif self._untidy >= TIDYING:
+            self._tidy(STRAGGLERS, TIDYING)
+        return where
+
+    def _tidy(self, tolerated: int, most: int) -> None:
+        """Let go of columns no longer wanted, and bring those in use together at the front."""
+        self._untidy = 0
         weighty = self._weighty()
         self.samples.gram.release(weighty, _spare(weighty))
-        tolerated, most = STRAGGLERS, TIDYING
-        if self._is_large(changes):
-            tolerated, most = 0, self.samples.n
         # MARGIN first: its columns are read in every round, those at a bound seldom
         self.samples.gram.gather_front(self._in_margin(), tolerated, most)
         self.samples.gram.gather_front(weighty, tolerated, most)
-        return where
 
     def _is_large(self, changes: Mapping[Key, RowChange]) -> bool:
         """Whether so much changed that it is a new model rather than an update."""
@@ -329,7 +312,7 @@ class Solver:
         """Which samples carry weight in some machine."""
         weighty = np.zeros(self.samples.n, dtype=bool)
         for machine in self.machines.values():
-            weighty[machine.at[machine.u != 0.0]] = True
+            mark(weighty.view(np.uint8), machine.at, machine.u)
         return weighty
 
     def _in_margin(self) -> BoolArray:

@@ -25,9 +25,9 @@ import scipy.linalg as sl
 
 from adiabat._core.ratio import HIGH, LOW, MARGIN, PINNED
 from adiabat._core.tableau import ARRIVED, DECIDED, MISSING, Pivots
+from adiabat._core.team import in_slices
 from adiabat.certificate import violations
 from adiabat.engine.machine import DEPENDENT, EPSILON, ROUNDINGS, Machine
-from adiabat.engine.threads import in_slices
 from adiabat.engine.trial import INSIDE, Removal
 
 FloatArray = npt.NDArray[np.float64]

@@ -6,31 +6,26 @@ those of the one keep spinning for a while after a product when those of the oth
 and a product of a millisecond waits for its slowest thread, which on a busy machine is a long time.
 Updates were seen to take ten times as long. So BLAS is held at one thread meanwhile, and the
 products that are large (kernel values, residuals of watched rows, the judge's) are cut into slices
-of rows, one for each thread, by `in_slices`.
+of rows for a team of our own (`_core/team.h`).
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from adiabat._core import team
 from adiabat.engine.interrupts import deferred_interrupts
-
-# Rows are shared out only if each thread gets at least this many entries of the matrices read.
-LEAST_ENTRIES = 400_000
 
 _lock = threading.Lock()
 _holders: set[BlasHold] = set()
 _threads_before: list[int] = []
-_executor: ThreadPoolExecutor | None = None
 
 
 @cache
@@ -54,6 +49,7 @@ class BlasHold:
                 _threads_before = [pool.num_threads for pool in _pools()]
                 for pool in _pools():
                     pool.set_num_threads(1)
+                team.resize(max(_threads_before, default=1))
             _holders.add(self)
 
     def give_back(self) -> None:
@@ -65,6 +61,7 @@ class BlasHold:
                 for pool, threads in zip(_pools(), _threads_before, strict=False):
                     pool.set_num_threads(threads)
                 _threads_before = []
+                team.resize(1)
 
 
 @contextmanager
@@ -79,36 +76,13 @@ def blas_held() -> Iterator[None]:
             blas.give_back()
 
 
-def in_slices(task: Callable[[slice], None], n: int, entries: int) -> None:
-    """Call task on slices that together are range(n), one for each thread BLAS would have used.
-
-    `entries` is the size of what is read. The first slice is the caller's own.
-    """
-    threads = max(1, min(max(_threads_before, default=1), entries // LEAST_ENTRIES))
-    if threads == 1:
-        task(slice(0, n))
-        return
-    edges = [n * i // threads for i in range(threads + 1)]
-    slices = [slice(first, last) for first, last in pairwise(edges)]
-    pending = [_workers().submit(task, part) for part in slices[1:]]
-    task(slices[0])
-    for future in pending:
-        future.result()
-
-
-def _workers() -> ThreadPoolExecutor:
-    global _executor
-    if _executor is None:
-        _executor = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="adiabat")
-    return _executor
-
-
-def _forget_workers() -> None:
+def _begin_anew() -> None:
     """Threads do not come along through a fork, nor does whoever held the lock."""
-    global _executor, _lock, _threads_before
-    _executor, _lock, _threads_before = None, threading.Lock(), []
+    global _lock, _threads_before
+    _lock, _threads_before = threading.Lock(), []
     _holders.clear()
+    team.begin_anew()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_workers)
+    os.register_at_fork(after_in_child=_begin_anew)

@@ -48,11 +48,12 @@ class Learner(BaseEstimator, Generic[M]):
         return self._model
 
     def _require_fitted(self, verb: str) -> None:
-        check_is_fitted(
-            self,
-            msg=f"This %(name)s instance is not fitted yet: there is nothing to {verb}. "
-            "Call 'fit' or 'partial_fit' first.",
-        )
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(
+                self,
+                msg=f"This %(name)s instance is not fitted yet: there is nothing to {verb}. "
+                "Call 'fit' or 'partial_fit' first.",
+            )
 
     def _require_unchanged(self) -> None:
         """What shaped the model so far must shape it further."""

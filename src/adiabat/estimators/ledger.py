@@ -20,6 +20,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.rows import without
 from adiabat.errors import IdError, ModelFileError
 
 __all__ = ["Id", "Ledger"]
@@ -189,7 +190,7 @@ class Ledger:
             return
         for index in order:
             del self._serial_of[self._ids[index]]
-        self._serials = np.delete(self._serials, order)
+        self._serials = without(self._serials, np.sort(np.array(order, np.int64)))
         if len(order) <= _LISTED:
             for index in sorted(order, reverse=True):
                 del self._ids[index]

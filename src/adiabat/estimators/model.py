@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.rows import without
 from adiabat.certificate import Certificate, judge
 from adiabat.engine.machine import Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
@@ -110,24 +111,26 @@ class Model:
         """
         n, n_replaced = len(self), len(change.replaced)
         n_new = len(change.target) - n_replaced
-        stays = self.staying(change)
+        removed = np.sort(change.removed)
         target, weight = self.after(change)
         fresh, moved = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        fresh[change.replaced] = True
-        moved[change.reweighed] = True
-        (moved if formulation.targets_move else fresh)[change.retargeted] = True
-        stale = np.flatnonzero(fresh | ~stays)
+        stale = removed
+        if n_replaced or len(change.reweighed) or len(change.retargeted):
+            fresh[change.replaced] = True
+            moved[change.reweighed] = True
+            (moved if formulation.targets_move else fresh)[change.retargeted] = True
+            stale = np.union1d(np.flatnonzero(fresh), removed)
         settled = formulation.settle(target, weight)
         if n and settled.reshapes(self.formulation):
             moved[:] = True
-        fresh = np.concatenate([fresh[stays], np.ones(n_new, dtype=bool)])
-        moved = np.concatenate([moved[stays], np.zeros(n_new, dtype=bool)]) & ~fresh
+        fresh = np.concatenate([without(fresh, removed), np.ones(n_new, dtype=bool)])
+        moved = np.concatenate([without(moved, removed), np.zeros(n_new, dtype=bool)]) & ~fresh
         position = self.position.copy()
         stale_at = self.position[stale]
 
         def placed(new: IntArray) -> IntArray:
             position[change.replaced] = new[:n_replaced]
-            return np.concatenate([position[stays], new[n_replaced:]])
+            return np.concatenate([without(position, removed), new[n_replaced:]])
 
         named: dict[Any, RowNames] = {}
 
@@ -167,20 +170,21 @@ class Model:
 
     def staying(self, change: Change) -> npt.NDArray[np.bool_]:
         """Which samples are not removed."""
-        stays = np.ones(len(self), dtype=bool)
-        stays[change.removed] = False
-        return stays
+        return ~np.isin(np.arange(len(self)), change.removed)
 
     def after(self, change: Change) -> tuple[npt.NDArray[Any], FloatArray]:
         """Targets and weights of the samples once a change is carried out."""
-        stays, n_replaced = self.staying(change), len(change.replaced)
-        target, weight = self.target.copy(), self.weight.copy()
-        target[change.retargeted] = change.new_target
-        weight[change.reweighed] = change.new_weight
-        target[change.replaced] = change.target[:n_replaced]
-        weight[change.replaced] = change.weight[:n_replaced]
-        target = np.concatenate([target[stays], change.target[n_replaced:].astype(target.dtype)])
-        weight = np.concatenate([weight[stays], change.weight[n_replaced:]])
+        removed, n_replaced = np.sort(change.removed), len(change.replaced)
+        target, weight = self.target, self.weight
+        if n_replaced or len(change.reweighed) or len(change.retargeted):
+            target, weight = target.copy(), weight.copy()
+            target[change.retargeted] = change.new_target
+            weight[change.reweighed] = change.new_weight
+            target[change.replaced] = change.target[:n_replaced]
+            weight[change.replaced] = change.weight[:n_replaced]
+        new_target = change.target[n_replaced:].astype(target.dtype)
+        target = np.concatenate([without(target, removed), new_target])
+        weight = np.concatenate([without(weight, removed), change.weight[n_replaced:]])
         return target, weight
 
     def _row_changes(
@@ -197,29 +201,30 @@ class Model:
     ) -> dict[Any, RowChange]:
         """Changes of rows for every machine that will be there."""
         changes: dict[Any, RowChange] = {}
-        affected = {*stale_target.tolist(), *target[fresh | moved].tolist()}
-        everyone = np.ones(len(target), dtype=bool)
-        own = self.solver.samples.diagonal[position]
+        new, again = np.flatnonzero(fresh), np.flatnonzero(moved)
+        affected = {*stale_target.tolist(), *target[new].tolist(), *target[again].tolist()}
         stale = np.zeros(self.solver.samples.n, dtype=bool)
         stale[stale_at] = True
 
-        def rows_of(key: Key, chosen: npt.NDArray[np.bool_]) -> tuple[IntArray, Rows]:
-            rows = formulation.rows(key, target[chosen], weight[chosen], own[chosen])
-            return position[chosen][rows.sample], rows
+        def rows_of(key: Key, chosen: IntArray) -> tuple[IntArray, Rows]:
+            at = position[chosen]
+            own = self.solver.samples.diagonal[at]
+            rows = formulation.rows(key, target[chosen], weight[chosen], own)
+            return at[rows.sample], rows
 
         for key in keys:
             machine = self.solver.machines.get(key)
             if machine is not None and not formulation.concerns(key, affected):
                 continue
-            at, rows = rows_of(key, everyone if machine is None else fresh)
+            at, rows = rows_of(key, np.arange(len(target)) if machine is None else new)
             parts: dict[str, Any] = {}
             if machine is not None:
                 parts["remove"] = np.flatnonzero(stale[machine.at])
-                if moved.any():
-                    again_at, again = rows_of(key, moved)
-                    parts["rebound"] = machine.rows_at(again_at)
-                    parts["rebound_t"] = again.t
-                    parts["rebound_lo"], parts["rebound_hi"] = again.lo, again.hi
+                if len(again):
+                    bound_at, bound = rows_of(key, again)
+                    parts["rebound"] = machine.rows_at(bound_at)
+                    parts["rebound_t"] = bound.t
+                    parts["rebound_lo"], parts["rebound_hi"] = bound.lo, bound.hi
             changes[key] = RowChange(
                 add_at=at,
                 add_t=rows.t,

@@ -27,6 +27,9 @@ from adiabat.retention import Policy
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+# Labels up to which they are looked up one by one.
+FEW_LABELS = 16
+
 
 class SVC(ClassifierMixin, AlongC, KernelMachine):
     """C-support vector classification that learns and unlearns exactly.
@@ -319,8 +322,12 @@ default="rbf"
     def _encode(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[CSVC, IntArray]:
         """Class codes of labels, and a formulation that knows the classes among them."""
         known = self._classes_known()
-        unique, inverse = np.unique(labels, return_inverse=True)
         code_of = {label: code for code, label in known.label.items()}
+        if len(labels) <= FEW_LABELS:  # seldom is one of them new
+            codes_of_few = [code_of.get(label) for label in labels.tolist()]
+            if None not in codes_of_few:
+                return known, np.array(codes_of_few, dtype=np.int64)
+        unique, inverse = np.unique(labels, return_inverse=True)
         following = 1 + max(known.label, default=-1)
         mixed = [label for label in unique.tolist() if code_of and label not in code_of]
         for label in mixed:
@@ -336,6 +343,8 @@ default="rbf"
         codes = np.array([code_of[label] for label in unique.tolist()], dtype=np.int64)
         target = codes[inverse]
         labels_of = {code: label for label, code in code_of.items()}
+        if not fresh:
+            return known, target
         factors = dict(known.class_weight)
         every_target = np.concatenate([self._model.target, target])
         every_weight = np.concatenate([self._model.weight, weights])

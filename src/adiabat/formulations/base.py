@@ -37,6 +37,9 @@ class Rows:
     hi: FloatArray
 
 
+NO_ROWS = Rows(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty(0))
+
+
 class Formulation(Protocol):
     """A kind of kernel machine with its parameters settled; immutable."""
 

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adiabat.formulations.base import FloatArray, IntArray, Key, Rows, require_range
+from adiabat._core.rows import codes_in
+from adiabat.formulations.base import NO_ROWS, FloatArray, IntArray, Key, Rows, require_range
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,7 @@ class CSVC:
 
     def codes(self, target: IntArray) -> list[int]:
         """Codes of the classes present, in the order of their labels."""
-        present = np.flatnonzero(np.bincount(target)).tolist() if len(target) else []
-        return sorted(present, key=lambda code: self.label[code])
+        return sorted(_present(target), key=lambda code: self.label[code])
 
     def machines(self, target: IntArray) -> list[Key]:
         """One machine for each pair of classes present."""
@@ -57,6 +57,8 @@ class CSVC:
     def rows(self, machine: Key, target: IntArray, weight: FloatArray, own: FloatArray) -> Rows:
         """Rows of samples with these targets and weights in a machine."""
         first, second = machine
+        if len(target) == 0:
+            return NO_ROWS
         sample = np.flatnonzero((target == first) | (target == second))
         positive = target[sample] == second
         per_class = np.where(
@@ -76,7 +78,7 @@ class CSVC:
 
     def settle(self, target: IntArray, weight: FloatArray) -> CSVC:
         """The last sample of a class takes the class with it."""
-        present = set(np.flatnonzero(np.bincount(target)).tolist()) if len(target) else set()
+        present = set(_present(target))
         if self.label.keys() <= present:
             return self
         return replace(
@@ -87,6 +89,8 @@ class CSVC:
 
     def reshapes(self, before: CSVC) -> bool:
         """Whether C or the factor on it of a class that stays is another."""
+        if self is before:
+            return False
         stay = set(self.label) & set(before.label)
         factors = [[known.class_weight.get(code, 1.0) for code in stay] for known in (self, before)]
         return self.C != before.C or factors[0] != factors[1]
@@ -111,3 +115,15 @@ class CSVC:
             {int(code): label for code, label, _ in classes},
             {int(code): float(factor) for code, _, factor in classes if factor is not None},
         )
+
+
+_last: tuple[IntArray, list[int]] = (np.empty(0, dtype=np.int64), [])
+
+
+def _present(target: IntArray) -> list[int]:
+    """Codes in an array that is not written to; those of the last one are known."""
+    global _last
+    known = _last
+    if known[0] is not target:
+        known = _last = (target, codes_in(target))
+    return known[1]

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+def weigh(panels: Sequence[FloatArray], weights: FloatArray, out: FloatArray) -> None: ...
+def verdict(
+    r: FloatArray,
+    u: FloatArray,
+    t: FloatArray,
+    lo: FloatArray,
+    hi: FloatArray,
+    d: float,
+    b: float,
+) -> tuple[float, float]: ...

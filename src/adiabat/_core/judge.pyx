@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the judge of an update computes: f = K u for all rows, and its verdict on them.
+
+The product is what an update reads most memory for, so BLAS does it, rows in parts for the team to
+share. Nothing of the engine has a hand in it but the kernel columns themselves; `certificate()`
+does without these too, in NumPy (`adiabat.certificate`).
+"""
+
+from libc.math cimport NAN, fabs
+
+import numpy as np
+
+from adiabat._core.blas cimport gemm, gemv_t
+from adiabat._core.team cimport share
+
+cdef enum:
+    PART = 1 << 17      # entries that one reads at a time
+    LEAST = 16          # rows of a part
+    FEW = 12            # columns of a panel that are read one by one
+
+
+cdef struct Job:
+    # block k: widths[k] columns, from panels[k] on, lines[k] entries from row to row; weights[k]
+    # are as many lines of `machines` numbers
+    size_t* panels
+    size_t* weights
+    long long* lines
+    long long* widths
+    Py_ssize_t n_blocks, n, machines, step
+    double* out
+
+
+cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Job* job = <Job*> context
+    cdef Py_ssize_t first = part * job.step, k, m = job.machines
+    cdef Py_ssize_t rows = min(job.step, job.n - first)
+    cdef const double* panel
+    for k in range(job.n_blocks):
+        panel = <const double*> job.panels[k] + first * job.lines[k]
+        if m == 1:
+            # out += panel @ weights
+            gemv_t(job.widths[k], rows, 1.0, panel, job.lines[k], <const double*> job.weights[k],
+                   job.out + first)
+        else:
+            gemm(False, False, m, rows, job.widths[k], 1.0, <const double*> job.weights[k], m,
+                 panel, job.lines[k], 1.0, job.out + first * m, m)
+
+
+def weigh(panels, const double[:, ::1] weights, double[:, ::1] out):
+    """out = [panels side by side][:n] @ weights, of each panel the columns with weights alone.
+
+    Panels are float64 with contiguous rows, one at least for each of out, all as wide as the first.
+    """
+    cdef Py_ssize_t i, j, p, first, last, count, total = 0, blocks = 0
+    cdef Py_ssize_t n = out.shape[0], machines = out.shape[1], width
+    cdef const double[:, ::1] panel
+    cdef bint used
+    cdef Job job
+    out[:] = 0.0
+    if len(panels) == 0 or n == 0 or machines == 0 or weights.shape[0] == 0:
+        return
+    width = panels[0].shape[1]
+    if weights.shape[0] != width * len(panels) or weights.shape[1] != machines:
+        raise ValueError("columns and weights do not fit")
+    plan = np.empty((4, len(panels) * max(FEW, 1)), dtype=np.int64)
+    cdef long long[:, ::1] held = plan
+    job.panels, job.weights = <size_t*> &held[0, 0], <size_t*> &held[1, 0]
+    job.lines, job.widths = &held[2, 0], &held[3, 0]
+    for p in range(len(panels)):
+        panel = panels[p]
+        if panel.shape[0] < n or panel.shape[1] != width:
+            raise ValueError("a panel does not fit")
+        first, last, count = -1, -1, 0
+        for i in range(p * width, (p + 1) * width):
+            used = False
+            for j in range(machines):
+                used = used or weights[i, j] != 0.0
+            if used:
+                first = i if first < 0 else first
+                last = i
+                count += 1
+        if count == 0:
+            continue
+        i = first
+        while i <= last:
+            used = count > FEW
+            for j in range(machines):
+                used = used or weights[i, j] != 0.0
+            if used:
+                job.panels[blocks] = <size_t> &panel[0, i - p * width]
+                job.weights[blocks] = <size_t> &weights[i, 0]
+                job.lines[blocks] = width
+                job.widths[blocks] = last - i + 1 if count > FEW else 1
+                total += job.widths[blocks]
+                i += job.widths[blocks]
+                blocks += 1
+            else:
+                i += 1
+    job.n_blocks, job.n, job.machines, job.out = blocks, n, machines, &out[0, 0]
+    job.step = max(LEAST, PART // max(1, total))
+    with nogil:
+        share(some_rows, &job, (n + job.step - 1) // job.step)
+
+
+def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
+            const double[::1] hi, double d, double b):
+    """(residual, gap) of one machine: as `adiabat.certificate.judge`, in one pass."""
+    cdef Py_ssize_t i, n = u.shape[0]
+    cdef double worst = 0.0, gap = 0.0, total = 0.0, carry = 0.0, ur = 0.0, ut = 0.0
+    cdef double value, sum_, low, high, any_r = 0.0
+    if n == 0:
+        return 0.0, 0.0
+    if not (r.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == n):
+        raise ValueError("rows do not fit")
+    with nogil:
+        for i in range(n):
+            # without branches, whose outcome nobody can foresee
+            low, high = lo[i] - u[i], u[i] - hi[i]
+            any_r += r[i] - r[i]  # NaN, if one r is that or infinite
+            value = r[i] if low < 0.0 else low
+            worst = value if value > worst else worst
+            value = -r[i] if high < 0.0 else high
+            worst = value if value > worst else worst
+            low, high = r[i] * lo[i], r[i] * hi[i]
+            gap += r[i] * u[i] - (low if low < high else high)
+        for i in range(n):
+            value = u[i]
+            if value != 0.0:
+                # with compensation: rounding in this sum would be taken for a fault
+                sum_ = total + value
+                carry += (total - sum_) + value if fabs(total) >= fabs(value) else (
+                    (value - sum_) + total)
+                total = sum_
+                ur += value * r[i]
+                ut += value * t[i]
+    if not (any_r == 0.0 and total - total == 0.0):
+        return NAN, NAN
+    worst = max(worst, fabs(total + carry - d))
+    # u'Ku = sum u (r + t) - b d, so the objective needs no second product with K
+    return worst, max(gap, 0.0) / max(1.0, fabs(0.5 * (ur - b * d - ut)))
