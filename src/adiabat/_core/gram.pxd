@@ -19,11 +19,10 @@ cdef class Gram:
     cdef double** _data
     cdef Py_ssize_t _n_panels
 
-    cdef int _in_columns(self, team_task task, const size_t[::1] a, const size_t[::1] b) except -1
+    cdef int _alter(self, team_task task, const size_t[::1] a, const size_t[::1] b) except -1
+    cdef int _transfer(self, team_task task, const size_t[::1] tops, const long long* rows,
+                       Py_ssize_t first, double[:, :] block) except -1
     cdef int _place(self, Py_ssize_t p, panel) except -1
-    cdef int _fill(
-        self, const size_t[::1] tops, Py_ssize_t first, const double[:, :] columns
-    ) except -1
     cdef Py_ssize_t _single_out(self, const double* coef, Py_ssize_t* active, Py_ssize_t* n_active,
                                 Py_ssize_t* single) noexcept nogil
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,

@@ -66,10 +66,13 @@ cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
 
 
 cdef struct Columns:
-    # k columns at the addresses a, and perhaps at b, of n rows each
+    # k columns at the addresses a, and perhaps b, and what is to be read or written: n rows, those
+    # in `rows` or all from `first` on, the entry of row i and column j at block[i * di + j * dj]
     const size_t* a
     const size_t* b
-    Py_ssize_t k, n, step
+    const long long* rows
+    double* block
+    Py_ssize_t k, n, step, first, di, dj
 
 
 cdef void clear_rows(void* context, Py_ssize_t part) noexcept nogil:
@@ -90,6 +93,29 @@ cdef void swap_rows(void* context, Py_ssize_t part) noexcept nogil:
             x = <double*> job.a[j] + i * WIDTH
             y = <double*> job.b[j] + i * WIDTH
             x[0], y[0] = y[0], x[0]
+
+
+cdef void write_rows(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Columns* job = <Columns*> context
+    cdef Py_ssize_t i, j, row
+    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
+        row = job.first + i if job.rows == NULL else job.rows[i]
+        for j in range(job.k):
+            (<double*> job.a[j])[row * WIDTH] = job.block[i * job.di + j * job.dj]
+
+
+cdef void read_rows(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Columns* job = <Columns*> context
+    cdef Py_ssize_t i, j
+    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
+        for j in range(job.k):
+            job.block[i * job.di + j * job.dj] = (<double*> job.a[j])[job.rows[i] * WIDTH]
+
+
+cdef void in_columns(team_task task, Columns* job) noexcept nogil:
+    """Do something to the rows of columns, shared out."""
+    job.step = max(1, PART // (SHARED * job.k))
+    share(task, job, (job.n + job.step - 1) // job.step)
 
 
 cdef class Gram:
@@ -168,13 +194,22 @@ cdef class Gram:
 
     def write(self, rows, slots, double[:, :] block):
         """K[rows, slots] = block."""
-        cdef Py_ssize_t i, j
         cdef const long long[::1] at = np.ascontiguousarray(rows, dtype=np.int64)
         cdef const size_t[::1] tops = self._tops(slots)
+        if at.shape[0] and tops.shape[0]:
+            self._transfer(write_rows, tops, &at[0], 0, block)
+
+    cdef int _transfer(self, team_task task, const size_t[::1] tops, const long long* rows,
+                       Py_ssize_t first, double[:, :] block) except -1:
+        """Between block and the columns at tops, in these rows or all from the first on."""
+        cdef Columns job
+        job.a, job.k, job.n = &tops[0], tops.shape[0], block.shape[0]
+        job.rows, job.first = rows, first
+        job.block = &block[0, 0]
+        job.di, job.dj = block.strides[0] // sizeof(double), block.strides[1] // sizeof(double)
         with nogil:
-            for i in range(at.shape[0]):
-                for j in range(tops.shape[0]):
-                    (<double*> tops[j])[at[i] * WIDTH] = block[i, j]
+            in_columns(task, &job)
+        return 0
 
     def claim(self, samples, columns, Py_ssize_t entries=0):
         """Give samples slots; columns(rows)[i, j] = k(x_rows[i], samples[j]) for slices of rows.
@@ -189,13 +224,13 @@ cdef class Gram:
         while np.count_nonzero(self.owner < 0) < k:
             self._add_panel()
         slots = np.flatnonzero(self.owner < 0)[:k]
-        tops = self._tops(slots)
+        cdef const size_t[::1] tops = self._tops(slots)
         step = max(FILLED // k, LEAST)
 
         def fill(part):
             for start in range(part.start, part.stop, step):
                 rows = slice(start, min(start + step, part.stop))
-                self._fill(tops, start, columns(rows))
+                self._transfer(write_rows, tops, NULL, start, columns(rows))
 
         try:
             in_slices(fill, self.n, entries)
@@ -216,17 +251,6 @@ cdef class Gram:
         for j in range(at.shape[0]):
             tops[j] = <size_t> (self._data[at[j] // WIDTH] + at[j] % WIDTH)
         return out
-
-    cdef int _fill(
-        self, const size_t[::1] tops, Py_ssize_t first, const double[:, :] columns
-    ) except -1:
-        """K[first + i, slots[j]] = columns[i, j], row by row: slots may be anywhere in a row."""
-        cdef Py_ssize_t i, j
-        with nogil:
-            for i in range(columns.shape[0]):
-                for j in range(tops.shape[0]):
-                    (<double*> tops[j])[(first + i) * WIDTH] = columns[i, j]
-        return 0
 
     def release(self, keep, Py_ssize_t spare):
         """Free the slots of samples not in `keep` (bool, n), but for the `spare` latest ones.
@@ -261,7 +285,7 @@ cdef class Gram:
     def _exchange(self, first, second):
         """Let the owners of slots first[j] and second[j] trade places."""
         cdef const size_t[::1] a = self._tops(first), b = self._tops(second)
-        self._in_columns(swap_rows, a, b)
+        self._alter(swap_rows, a, b)
         for values in (self.owner, self.stamp):
             values[first], values[second] = values[second], values[first]
         for slots in (first, second):
@@ -276,16 +300,15 @@ cdef class Gram:
 
     def _clear(self, slots):
         cdef const size_t[::1] tops = self._tops(slots)
-        self._in_columns(clear_rows, tops, tops)
+        self._alter(clear_rows, tops, tops)
 
-    cdef int _in_columns(self, team_task task, const size_t[::1] a, const size_t[::1] b) except -1:
-        """Do something to columns at some places, and at others, rows shared out."""
+    cdef int _alter(self, team_task task, const size_t[::1] a, const size_t[::1] b) except -1:
+        """Do something to all rows of the columns at a, and those at b."""
         cdef Columns job
-        if a.shape[0]:
+        if a.shape[0] and self.n:
             job.a, job.b, job.k, job.n = &a[0], &b[0], a.shape[0], self.n
-            job.step = max(LEAST, PART // (SHARED * job.k))
             with nogil:
-                share(task, &job, (job.n + job.step - 1) // job.step)
+                in_columns(task, &job)
         return 0
 
     def remove(self, samples):
@@ -413,9 +436,6 @@ cdef class Gram:
 
     def gather(self, const long long[::1] rows, slots, double[:, ::1] out):
         """out[i, j] = K[rows[i], slots[j]]."""
-        cdef Py_ssize_t i, j
         cdef const size_t[::1] tops = self._tops(slots)
-        with nogil:
-            for i in range(rows.shape[0]):
-                for j in range(tops.shape[0]):
-                    out[i, j] = (<double*> tops[j])[rows[i] * WIDTH]
+        if rows.shape[0] and tops.shape[0]:
+            self._transfer(read_rows, tops, &rows[0], 0, out)
