@@ -256,6 +256,12 @@ class Machine:
         assert sums is not None
         return sums
 
+    def reach(self) -> float:
+        """How far boxes extend from 0 at most."""
+        if self.n == 0:
+            return 0.0
+        return max(-float(self.lo.min()), float(self.hi.max()))
+
     def accuracy(self, tolerance: float) -> float:
         """The violation to aim at: a few roundings of f, and always well within the tolerance."""
         largest = self.samples.largest

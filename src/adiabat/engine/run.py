@@ -23,6 +23,8 @@ BoolArray = npt.NDArray[np.bool_]
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
 WATCH_PART, WATCH_LEAST, WATCH_EACH = 16, 128, 12
+# Rows from which it is guessed how far the nearest are.
+WATCH_GUESS = 512
 # A batch larger than this part of the machine is grown from a random part of it.
 SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # The path goes first where at most SHORT_BATCH rows move and the margin is less than the
@@ -62,11 +64,16 @@ class Run:
             # a fixed seed: the same data give the same model to the last bit
             watched[np.random.default_rng(0).permutation(touched)[:size]] = True
             return watched
-        resting = np.flatnonzero(~machine.in_margin)
         size = max(WATCH_LEAST, n // WATCH_PART) + WATCH_EACH * len(touched)
-        if size < len(resting):
-            resting = resting[np.argpartition(np.abs(machine.r[resting]), size)[:size]]
-        watched[resting] = True
+        resting = n - len(machine.margin)
+        if size >= resting:
+            watched[:] = True
+        else:
+            distance = np.abs(machine.r)
+            distance[machine.in_margin] = np.inf
+            # about that many: how far the nearest are is guessed from every few rows
+            guess = np.sort(distance[:: max(1, n // WATCH_GUESS)])
+            np.less_equal(distance, guess[len(guess) * size // n], out=watched)
         watched[touched] = True
         return watched
 

@@ -211,11 +211,7 @@ class Solver:
 
     def tolerance(self, machine: Machine) -> float:
         """`tol` scaled by max(1, C max|K|), for this machine."""
-        largest = self.samples.largest
-        if machine.n == 0:
-            return self.tol
-        box = max(-float(machine.lo.min()), float(machine.hi.max()))
-        return self.tol * max(1.0, box * largest)
+        return self.tol * max(1.0, machine.reach() * self.samples.largest)
 
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""

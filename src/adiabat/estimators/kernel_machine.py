@@ -21,8 +21,9 @@ from adiabat.engine.report import UpdateReport
 from adiabat.engine.solver import Outcome
 from adiabat.errors import ModelFileError
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.change import Change
 from adiabat.estimators.ledger import Ledger
-from adiabat.estimators.model import Change, Model
+from adiabat.estimators.model import Model
 from adiabat.estimators.persistence import load_state, pack, save_state, unpack
 from adiabat.estimators.retaining import carry_out
 from adiabat.estimators.tuning import Tunable

@@ -8,17 +8,17 @@ in the solver, which moves samples about as others leave.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import without
+from adiabat._core.rows import nonzero, without
 from adiabat.certificate import Certificate, judge
 from adiabat.engine.machine import Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
 from adiabat.engine.trace import RowNames, Trace, name_rows
+from adiabat.estimators.change import Change
 from adiabat.estimators.ledger import Ledger
 from adiabat.formulations import Formulation
 from adiabat.formulations.base import Key, Rows
@@ -31,36 +31,6 @@ IntArray = npt.NDArray[np.int64]
 BLOCK_ENTRIES = 8_000_000
 
 _NONE: IntArray = np.empty(0, dtype=np.int64)
-
-
-def _no_places() -> IntArray:
-    return _NONE
-
-
-def _no_values() -> FloatArray:
-    return np.empty(0)
-
-
-@dataclass(frozen=True)
-class Change:
-    """One update of the samples, by place in the order of learning.
-
-    `X`, `target`, `weight` describe the samples that come in; the first `len(replaced)` of them
-    take the places of samples whose features change, the others come at the end under `ids`. What
-    is `passing` was given, but is not even learned (`retain`).
-    """
-
-    ids: list[Any]
-    X: Any = None
-    target: npt.NDArray[Any] = field(default_factory=_no_values)
-    weight: FloatArray = field(default_factory=_no_values)
-    removed: IntArray = field(default_factory=_no_places)
-    replaced: IntArray = field(default_factory=_no_places)
-    retargeted: IntArray = field(default_factory=_no_places)
-    new_target: npt.NDArray[Any] = field(default_factory=_no_values)
-    reweighed: IntArray = field(default_factory=_no_places)
-    new_weight: FloatArray = field(default_factory=_no_values)
-    passing: list[Any] = field(default_factory=list)
 
 
 class Model:
@@ -349,6 +319,12 @@ class Model:
             carries |= np.bincount(machine.at, machine.u, minlength=n) != 0.0
         return carries
 
+    def _n_support(self) -> int:
+        machines = list(self.solver.machines.values())
+        if len(machines) == 1 and machines[0].n == len(self):  # a row for each sample
+            return nonzero(machines[0].u)
+        return int(self._carrying().sum())
+
     def weights(self, places: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """Signed weights u of samples, (len(places), machines)."""
         out = np.zeros((len(places), len(self.machines)))
@@ -400,7 +376,7 @@ class Model:
             residual=0.0 if worst is None else verdicts[worst].residual,
             gap=max((verdict.gap for verdict in verdicts.values()), default=0.0),
             n_samples=len(self),
-            n_support=int(self._carrying().sum()),
+            n_support=self._n_support(),
             tol=self.solver.tol if worst is None else tolerances[worst],
             ok=worst is None or verdicts[worst].residual <= tolerances[worst],
             held_fixed=held_fixed,

@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.change import Change
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.labels import require_among
 from adiabat.estimators.ledger import Ledger
-from adiabat.estimators.model import Change
 from adiabat.estimators.pipeline_file import SavedPipeline
 from adiabat.estimators.scaled_machine import unless_ones, with_rows
 from adiabat.estimators.scaled_what_if import ScaledWhatIf

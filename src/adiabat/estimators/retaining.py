@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.solver import Outcome
-from adiabat.estimators.model import Change, Model
+from adiabat.estimators.change import Change
+from adiabat.estimators.model import Model
 from adiabat.estimators.persistence import pack, unpack
 from adiabat.formulations import Formulation
 from adiabat.retention.policy import Held, Policy

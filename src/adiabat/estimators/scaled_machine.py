@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.engine.solver import Outcome
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.change import Change
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
-from adiabat.estimators.model import Change, Model
+from adiabat.estimators.model import Model
 from adiabat.estimators.validation import (
     as_csr,
     check_rows,

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from adiabat.engine.report import UpdateReport
 from adiabat.engine.solver import Outcome
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.change import Change
 from adiabat.estimators.learner import OF_THE_KERNEL, SampleKeeper
-from adiabat.estimators.model import Change, Model
+from adiabat.estimators.model import Model
 from adiabat.estimators.validation import as_csr
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel, make_kernel

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from adiabat.engine.branch import Branch
-from adiabat.estimators.model import Change, Model
+from adiabat.estimators.change import Change
+from adiabat.estimators.model import Model
 from adiabat.estimators.validation import as_csr
 
 IntArray = npt.NDArray[np.int64]
