@@ -162,7 +162,9 @@ cdef class Gram:
         """Room for n samples: panels grow one at a time, by half, so the peak is one panel."""
         if n <= self.capacity:
             return
-        capacity = max(n, self.capacity + self.capacity // 2, 64)
+        # room for some more at once: the first samples after a fit should not have to wait for it,
+        # and memory that is not written to is not taken
+        capacity = max(n + n // 8, self.capacity + self.capacity // 2, 64)
         slot_of = np.full(capacity, NO_SLOT, dtype=np.int64)
         slot_of[: self.n] = self.slot_of[: self.n]
         for p in range(self._n_panels):

@@ -299,12 +299,28 @@ cdef class Rounds:
 
         Returns the new u, and which of the rows end between their bounds.
         """
-        at = np.asarray(rows)
-        lo, hi, u = np.asarray(self._lo)[at], np.asarray(self._hi)[at], np.asarray(self._u)[at]
-        below, above = lo - u, hi - u
-        d = coordinate_descent(H, np.asarray(self._r)[at], below, above, SWEEPS, flat)
-        new = np.where(d <= below, lo, np.where(d >= above, hi, u + d))
-        return new, ((new > lo) & (new < hi)).nonzero()[0]
+        cdef const long long[::1] at = rows
+        cdef Py_ssize_t i, row, count = 0, k = at.shape[0]
+        cdef double[::1] r = np.empty(k), below = np.empty(k), above = np.empty(k), d
+        target, between = np.empty(k), np.empty(k, dtype=np.int64)
+        cdef double[::1] new = target
+        cdef long long[::1] inside = between
+        for i in range(k):
+            row = at[i]
+            r[i] = self._r[row]
+            below[i], above[i] = self._lo[row] - self._u[row], self._hi[row] - self._u[row]
+        d = coordinate_descent(H, r, below, above, SWEEPS, flat)
+        for i in range(k):
+            row = at[i]
+            new[i] = self._u[row] + d[i]
+            if d[i] <= below[i]:
+                new[i] = self._lo[row]
+            elif d[i] >= above[i]:
+                new[i] = self._hi[row]
+            if self._lo[row] < new[i] < self._hi[row]:
+                inside[count] = i
+                count += 1
+        return target, between[:count]
 
     def place(self, rows, double[::1] new, inside, margin, double[:, ::1] cross,
               double[:, ::1] own):

@@ -121,7 +121,7 @@ cdef class SparseRows:
         if self._end + more > len(self._value):
             self._renew(self.nnz + more)
         if self.n + k > len(self._start):
-            room = max(self.n + k, self.n + self.n // 2) - self.n
+            room = max(self.n + k + (self.n + k) // 8, self.n + self.n // 2) - self.n
             self._start = np.concatenate([self._start[: self.n], np.zeros(room, dtype=np.int64)])
             self._length = np.concatenate([self._length[: self.n], np.zeros(room, dtype=np.int64)])
         first = self._end
@@ -133,7 +133,7 @@ cdef class SparseRows:
     def _renew(self, Py_ssize_t needed):
         """A new pool, with room for half as much again, in which rows follow each other."""
         values, features, bounds = self.entries(np.arange(self.n))
-        room = max(needed, self.nnz + self.nnz // 2)
+        room = max(needed + needed // 8, self.nnz + self.nnz // 2)
         value, feature = np.zeros(room), np.zeros(room, dtype=np.int32)
         value[: self.nnz], feature[: self.nnz] = values, features
         self._value, self._feature, self._end = value, feature, self.nnz

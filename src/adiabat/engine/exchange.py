@@ -196,7 +196,7 @@ class Exchange:
         own = machine.samples.among(at)
         S, p = machine.factor.prepare(cross, own)
         scale = own.diagonal() + machine.factor.shift
-        self._refuse_negative(S.diagonal() / scale)
+        self._refuse_negative(float((S.diagonal() / scale).min()))
         H = S + np.multiply.outer(p, p / machine.factor.border())
         if self.single_file:
             self._step_aside(rows[0], margin, cross[0], float(S[0, 0] / scale[0]), float(H[0, 0]))
@@ -240,17 +240,17 @@ class Exchange:
     def _join(self, chosen: IntArray, rows: IntArray) -> npt.NDArray[np.bool_]:
         machine = self.machine
         joined: npt.NDArray[np.bool_] = machine.factor.admit(chosen, rows[chosen])
-        self._refuse_negative(np.array([machine.factor.least_pivot]))
+        self._refuse_negative(machine.factor.least_pivot)
         came = rows[chosen[joined]]
         machine.in_margin[came] = True
         machine.samples.slots(machine.at[came])
         return joined
 
-    def _refuse_negative(self, curvature: FloatArray) -> None:
-        if len(curvature) and curvature.min() < -NEGATIVE:
+    def _refuse_negative(self, curvature: float) -> None:
+        if curvature < -NEGATIVE:
             raise IndefiniteKernelError(
                 f"kernel={self.machine.samples.kernel.name!r} is not positive semidefinite on "
-                f"this data: a direction of curvature {curvature.min():.3g} (relative to "
+                f"this data: a direction of curvature {curvature:.3g} (relative to "
                 "k(x, x)) was met, so the problem has no unique optimum. Use a positive "
                 "semidefinite kernel."
             )
@@ -305,7 +305,7 @@ class Exchange:
         lo, hi, u = machine.lo[rows], machine.hi[rows], machine.u[rows]
         diagonal = float(own.diagonal().max(initial=0.0))
         pairs = own.diagonal()[:, None] + own.diagonal() - 2.0 * own
-        self._refuse_negative(pairs.min(initial=0.0) / np.array([diagonal + machine.factor.shift]))
+        self._refuse_negative(float(pairs.min(initial=0.0)) / (diagonal + machine.factor.shift))
         d = pairwise_descent(
             own, gradient, lo - u, hi - u, PAIRS * len(rows) + 100,
             FLAT * max(diagonal, 1e-300), 1e-3 * span,

@@ -23,6 +23,8 @@ IntArray = npt.NDArray[np.int64]
 # Part of nonzero entries up to which products by these are faster than those of BLAS; they break
 # even at about a half, and need half as much memory again at this part.
 SPARSE_PART = 1.0 / 3.0
+# Room beyond what is there: the first rows after a fit should not have to wait for it.
+SPARE = 8
 # With so many dense features or fewer, a linear kernel is read from them: no columns are formed.
 THIN = 256
 
@@ -53,7 +55,7 @@ class DenseStore:
         n, after = self.n, self.n + len(dense)
         grows = after > len(self._rows)
         if grows:
-            grown = np.empty((max(after, n + n // 2), self._rows.shape[1]))
+            grown = np.empty((max(after + after // SPARE, n + n // 2), self._rows.shape[1]))
             grown[:n] = self._rows[:n]
             self._rows = grown
         self._rows[n:after] = dense
@@ -108,10 +110,11 @@ class ThinStore(DenseStore):
 
     def move(self, tail: IntArray, hole: IntArray, left: int) -> None:
         """Rows at `hole` go, those at `tail` take their positions, and `left` rows stay."""
+        before = self.n
         super().move(tail, hole, left)
         if self.measured is not self._rows:
             self.measured[hole] = self.measured[tail]
-            self.measured[left:] = 0.0
+            self.measured[left:before] = 0.0
 
     def truncate(self, n: int) -> None:
         """Take back rows added after there were n, whatever of them had been stored."""
@@ -177,7 +180,7 @@ class KernelStore:
         K = np.asarray(X, dtype=np.float64)
         n, after = self.n, self.n + K.shape[0]
         if after > len(self._values):
-            room = max(after, n + n // 2)
+            room = max(after + after // SPARE, n + n // 2)
             grown = np.zeros((room, room))
             grown[:n, :n] = self._values[:n, :n]
             self._values = grown
