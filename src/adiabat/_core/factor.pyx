@@ -25,8 +25,8 @@ from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
-from adiabat._core.blas cimport axpy, dot, potrf, trsv_lower, trsv_lower_t
-from adiabat._core.triangle cimport leaving_room, let_go, project, project_room
+from adiabat._core.blas cimport axpy, dot, potrf, trsv_lower
+from adiabat._core.triangle cimport backward, forward, leaving_room, let_go, project, project_room
 
 cdef enum:
     VACANT = 8      # the part of the places that may be vacant
@@ -276,7 +276,7 @@ cdef class Factor:
         cdef double pivot
         cdef double* x = self._xp
         self._spread(cross, self.shift, x)
-        trsv_lower(n, self._L, cap, x)
+        forward(n, self._L, cap, x)
         pivot = own + self.shift - dot(n, x, x)
         if pivot <= self.dependent * (own + self.shift):
             return False
@@ -386,18 +386,14 @@ cdef class Factor:
 
     cdef double solve_in_place(self, double* w, double s) noexcept nogil:
         """The same, du in place of q; returns db."""
-        cdef Py_ssize_t i, n = self._extent, first = 0
+        cdef Py_ssize_t i, n = self._extent
         cdef double db
         cdef double* x = self._xp
         self._spread(w, 0.0, x)
-        # forward substitution leaves leading zeros as they are: rows that joined last have the
-        # only residuals of many a round
-        while first < n and x[first] == 0.0:
-            first += 1
-        trsv_lower(n - first, self._L + first * (self._capacity + 1), self._capacity, x + first)
+        forward(n, self._L, self._capacity, x)
         db = (dot(n, self._zp, x) - s) / dot(n, self._zp, self._zp)
         axpy(n, -db, self._zp, x)
-        trsv_lower_t(n, self._L, self._capacity, x)
+        backward(n, self._L, self._capacity, x)
         for i in range(self.size):
             w[i] = x[self._place[i]]
         return db + self.shift * s

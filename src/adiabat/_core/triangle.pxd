@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A triangle's newcomers and leavers for the factor, without the interpreter."""
 
+cdef void forward(Py_ssize_t n, const double* L, Py_ssize_t cap, double* x) noexcept nogil
+cdef void backward(Py_ssize_t n, const double* L, Py_ssize_t cap, double* x) noexcept nogil
 cdef void project(Py_ssize_t n, const double* L, Py_ssize_t cap, Py_ssize_t k, double* W,
                   double* S) noexcept nogil
 cdef Py_ssize_t project_room(Py_ssize_t k) noexcept nogil

@@ -6,7 +6,7 @@ shared out by the team; the leavers are not, since each eight of them change wha
 a part of one pass is over before it could be handed to another core.
 """
 
-from adiabat._core.blas cimport gemm, trsv_lower
+from adiabat._core.blas cimport gemm, gemv, gemv_t, trsv_lower, trsv_lower_t
 from adiabat._core.team cimport share
 
 cdef extern from "leave.h":
@@ -22,7 +22,59 @@ cdef extern from "forward.h":
                      Py_ssize_t line) noexcept nogil
 
 cdef enum:
+    COLUMNS = 128   # of a triangle that are taken together
+    LEAST = 320     # rows worth sharing
     TOGETHER = 64   # rows of the Schur complement that one takes at a time, at most
+
+
+cdef struct Block:
+    # columns from `start` to `end` of a triangle of n rows
+    const double* L
+    double* x
+    Py_ssize_t n, cap, start, end
+
+
+cdef void rows_forward(void* context, Py_ssize_t part) noexcept nogil:
+    # x[rows] -= L[rows, columns] @ x[columns], half of the rows below
+    cdef Block* b = <Block*> context
+    cdef Py_ssize_t half = (b.n - b.end + 1) // 2, first = b.end + part * half
+    gemv(min(half, b.n - first), b.end - b.start, -1.0, b.L + b.start * b.cap + first, b.cap,
+         b.x + b.start, b.x + first)
+
+
+cdef void columns_backward(void* context, Py_ssize_t part) noexcept nogil:
+    # x[columns] -= L[rows, columns].T @ x[rows], half of the columns
+    cdef Block* b = <Block*> context
+    cdef Py_ssize_t half = (b.end - b.start + 1) // 2, first = b.start + part * half
+    gemv_t(b.n - b.end, min(half, b.end - first), -1.0, b.L + first * b.cap + b.end, b.cap,
+           b.x + b.end, b.x + first)
+
+
+cdef void forward(Py_ssize_t n, const double* L, Py_ssize_t cap, double* x) noexcept nogil:
+    """x = L^-1 x"""
+    cdef Block b
+    b.L, b.x, b.n, b.cap, b.start = L, x, n, cap, 0
+    # leading zeros stay: rows that joined last have the only residuals of many a round
+    while b.start < n and x[b.start] == 0.0:
+        b.start += 1
+    while b.start < n:
+        b.end = min(b.start + COLUMNS, n) if n - b.start > LEAST else n
+        trsv_lower(b.end - b.start, L + b.start * (cap + 1), cap, x + b.start)
+        if b.end < n:
+            share(rows_forward, &b, 2)
+        b.start = b.end
+
+
+cdef void backward(Py_ssize_t n, const double* L, Py_ssize_t cap, double* x) noexcept nogil:
+    """x = L^-T x"""
+    cdef Block b
+    b.L, b.x, b.n, b.cap, b.end = L, x, n, cap, n
+    while b.end > 0:
+        b.start = max(0, b.end - COLUMNS) if b.end > COLUMNS + COLUMNS // 2 else 0
+        if b.end < n:
+            share(columns_backward, &b, 2)
+        trsv_lower_t(b.end - b.start, L + b.start * (cap + 1), cap, x + b.start)
+        b.end = b.start
 
 
 cdef struct Newcomers:
@@ -61,7 +113,7 @@ cdef void project(Py_ssize_t n, const double* L, Py_ssize_t cap, Py_ssize_t k, d
     cdef Newcomers them
     them.L, them.W, them.S, them.n, them.k, them.cap = L, W, S, n, k, cap
     if k == 1:
-        trsv_lower(n, L, cap, W)
+        forward(n, L, cap, W)
     else:
         share(substitute, &them, (k + FORWARD_MOST - 1) // FORWARD_MOST)
     them.step = max(1, min(TOGETHER, (k + 1) // 2))
