@@ -7,7 +7,7 @@
  * job lie in the open: whoever is free, the caller first of all, takes the next one. One that comes
  * late finds nothing left to do; the caller waits only for parts that somebody has begun. To wake a
  * helper takes longer than most jobs, so they are called when an update begins and watch for jobs
- * until it ends, giving way to whoever else wants the core.
+ * until a moment after its end, giving way to whoever else wants the core.
  *
  * Each part has an owner, by its number, who comes to it first: so a core finds in its cache the rows
  * that it read or wrote in the last job. The others take what its owner has not come to.
@@ -44,6 +44,7 @@ enum {
     TEAM_MOST = 64,          /* threads, the caller included */
     TEAM_PARTS = 4095,       /* of one owner; more parts are several jobs */
     TEAM_WATCH = 5000000,    /* nanoseconds without a job after which a helper sleeps all the same */
+    TEAM_LINGER = 300000,    /* nanoseconds after an update in which the next may come */
     TEAM_LOOKS = 32,         /* looks for a job before the core is offered to others */
     TEAM_PATIENCE = 2000,    /* looks at a part begun by another before the core is offered to it */
     TEAM_LINE = 64           /* bytes of a line of the cache */
@@ -122,17 +123,20 @@ typedef struct {
 
 static int team_wants(const team_helper *h) { return h->number < atomic_load(&h->of->threads); }
 
-/* Watch for a job other than the last one seen; 0 if there was none for long, or the update ended. */
+/* Watch for a job other than the last one seen; 0 if there was none for long, or no update. */
 static int team_watch(const team_helper *h, uint32_t seen)
 {
-    int64_t until = team_now() + TEAM_WATCH;
-    while (team_wants(h) && team_now() < until) {
+    int64_t now = team_now(), until = now + TEAM_WATCH, linger = now + TEAM_LINGER;
+    while (now < until && now < linger) {
         for (int looks = 0; looks < TEAM_LOOKS; looks++) {
-            if (atomic_load(&h->of->number) != seen)
+            if (atomic_load(&h->of->number) != seen && team_wants(h))
                 return 1;
             TEAM_PAUSE();
         }
         sched_yield();
+        now = team_now();
+        if (team_wants(h))
+            linger = now + TEAM_LINGER;
     }
     return 0;
 }

@@ -22,7 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 # Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
-WATCH_PART, WATCH_LEAST, WATCH_EACH = 16, 128, 12
+WATCH_PART, WATCH_LEAST, WATCH_EACH = 12, 128, 12
 # Rows from which it is guessed how far the nearest are.
 WATCH_GUESS = 512
 # A batch larger than this part of the machine is grown from a random part of it.
