@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What newcomers and leavers do to a triangle L (n, n), column j at L + j * cap.
+"""Substitutions with a triangle L (n, n), column j at L + j * cap, its newcomers and leavers.
 
-Both go through L once for each eight of them: `forward.h` and `leave.h` say how. The newcomers are
-shared out by the team; the leavers are not, since each eight of them change what the next find, and
-a part of one pass is over before it could be handed to another core.
+Newcomers and leavers go through L once for each eight of them: `forward.h` and `leave.h` say how.
+Substitutions, of one or many, are shared out by the team. Leavers are not, since each eight of them
+change what the next find, and a part of one pass is over before another core has been told of it.
 """
 
 from adiabat._core.blas cimport gemm, gemv, gemv_t, trsv_lower, trsv_lower_t
