@@ -47,6 +47,7 @@ def test_helpers_that_slept_come_back(threads: int) -> None:
         team.resize(1)
         threading.Event().wait(0.02)
         team.resize(threads)
+        team.call()
         assert (covered(500, 50) == 1).all()
 
 

@@ -6,14 +6,13 @@
  * and nobody has to wait for a helper that another program keeps off its core. So the parts of a
  * job lie in the open: whoever is free, the caller first of all, takes the next one. One that comes
  * late finds nothing left to do; the caller waits only for parts that somebody has begun. To wake a
- * helper takes longer than most jobs, so they are called when an update begins and watch for jobs
- * until a moment after its end, giving way to whoever else wants the core.
+ * helper takes longer than most jobs, so they can be called when a large update begins; once awake
+ * they watch for jobs until a moment after its end, giving way to whoever else wants the core.
  *
  * Each part has an owner, by its number, who comes to it first: so a core finds in its cache the rows
  * that it read or wrote in the last job. The others take what its owner has not come to.
  *
- * One job at a time: a caller who finds the team at work does all parts himself. Parts are cut by
- * the caller, whatever the number of helpers, so that results do not depend on it.
+ * One job at a time: a caller who finds the team at work does all parts himself.
  *
  * Without POSIX threads there are no helpers.
  */
@@ -41,7 +40,7 @@ static void team_alone(team_task task, void *context, ptrdiff_t parts)
 #include <time.h>
 
 enum {
-    TEAM_MOST = 64,          /* threads, the caller included */
+    TEAM_MOST = 16,          /* threads, the caller included: memory feeds no more */
     TEAM_PARTS = 4095,       /* of one owner; more parts are several jobs */
     TEAM_WATCH = 5000000,    /* nanoseconds without a job after which a helper sleeps all the same */
     TEAM_LINGER = 300000,    /* nanoseconds after an update in which the next may come */
@@ -154,7 +153,8 @@ static void *team_help(void *given)
         }
         pthread_mutex_lock(&t->door);
         atomic_fetch_add(&t->asleep, 1);
-        while (!team_wants(h) || (atomic_load(&t->calls) == answered && atomic_load(&t->number) == seen))
+        while (!team_wants(h)
+               || (atomic_load(&t->calls) == answered && atomic_load(&t->number) == seen))
             pthread_cond_wait(&t->bell, &t->door);
         answered = atomic_load(&t->calls);
         atomic_fetch_sub(&t->asleep, 1);
@@ -218,13 +218,17 @@ static void team_wake(team *t)
     }
 }
 
-/* So many threads may work, the caller included: more than one call the helpers in. */
+/* So many threads may work, the caller included. */
 static void team_resize(team *t, int threads)
 {
-    if (t == NULL)
-        return;
-    atomic_store(&t->threads, threads < TEAM_MOST ? threads : TEAM_MOST);
-    if (threads > 1) {
+    if (t != NULL)
+        atomic_store(&t->threads, threads < TEAM_MOST ? threads : TEAM_MOST);
+}
+
+/* Jobs are about to come: those who sleep should wake. */
+static void team_call(team *t)
+{
+    if (t != NULL && atomic_load(&t->threads) > 1) {
         atomic_fetch_add(&t->calls, 1);
         team_wake(t);
     }
@@ -277,6 +281,7 @@ static void team_share(team *t, team_task task, void *context, ptrdiff_t parts)
 typedef int team;
 static team *team_new(void) { return NULL; }
 static void team_resize(team *t, int threads) { (void) t, (void) threads; }
+static void team_call(team *t) { (void) t; }
 static int team_size(team *t) { (void) t; return 1; }
 static void team_share(team *t, team_task task, void *context, ptrdiff_t parts)
 {

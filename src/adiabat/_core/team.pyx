@@ -2,6 +2,7 @@
 """The team of this process: a job's parts, done by whoever is free (`team.h` says how).
 
     resize(threads)          how many may work, the caller included; one to begin with
+    call()                   jobs are about to come
     in_slices(task, n, e)    task(slice) on slices that together are range(n), where e entries are
                              read for all of them
     share(...)               the same for other modules of the core, without the interpreter
@@ -17,6 +18,7 @@ cdef extern from "team.h":
         pass
     team* team_new() noexcept nogil
     void team_resize(team* t, int threads) noexcept nogil
+    void team_call(team* t) noexcept nogil
     int team_size(team* t) noexcept nogil
     void team_share(team* t, team_task task, void* context, Py_ssize_t parts) noexcept nogil
 
@@ -33,6 +35,11 @@ def begin_anew():
 def resize(int threads):
     """Let so many threads work on a job, the caller included."""
     team_resize(_team, threads)
+
+
+def call():
+    """Tell helpers that jobs are about to come."""
+    team_call(_team)
 
 
 def size():
