@@ -118,6 +118,8 @@ class Kernel:
             parts = [A[start : start + _DIAGONAL_ROWS] for start in starts]
             return np.concatenate([np.empty(0), *(self._call(p, p).diagonal() for p in parts)])
         self._require_formula()
+        if self.name in ("rbf", "laplacian"):
+            return np.ones(A.shape[0])
         A = _as_rows(A)
         if self.name in ("linear", "poly"):
             squares = _require_finite(squared_norms(self._from_origin(A)), self.name)

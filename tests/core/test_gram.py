@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from adiabat._core import team
 from adiabat._core.gram import NO_SLOT, PANEL_WIDTH, Gram
 
 IntArray = npt.NDArray[np.int64]
@@ -315,12 +316,17 @@ def test_slices_by_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
             task(slice(start, min(n, start + 7)))
 
     monkeypatch.setattr("adiabat._core.gram.in_slices", share)
-    mirror = filled(300, 200)
-    mirror.remove(np.arange(0, 300, 4))
-    keep = np.arange(225) % 3 == 0
-    mirror.gram.release(keep, 10)
-    mirror.gram.gather_front(keep, 0, 1000)
-    mirror.check()
+    for threads in (1, 2):
+        team.resize(threads)
+        try:
+            mirror = filled(300, 200)
+            mirror.remove(np.arange(0, 300, 4))
+            keep = np.arange(225) % 3 == 0
+            mirror.gram.release(keep, 10)
+            mirror.gram.gather_front(keep, 0, 1000)
+            mirror.check()
+        finally:
+            team.resize(1)
 
 
 def test_write_overwrites_given_rows_and_slots_only() -> None:

@@ -103,3 +103,13 @@ def test_a_sum_of_large_weights_is_not_rounded_into_a_fault() -> None:
 def test_lengths_must_agree() -> None:
     with pytest.raises(ValueError, match="fit"):
         verdict(np.zeros(2), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 12, 13, 200])
+def test_a_panel_may_have_any_width(threads: int, width: int) -> None:
+    rng = np.random.default_rng(width)
+    X, w = rng.standard_normal((50, width)), rng.standard_normal((width, 1))
+    w[rng.random(width) < 0.3] = 0.0
+    out = np.empty((50, 1))
+    weigh([X], w, out)
+    np.testing.assert_allclose(out, X @ w, rtol=0.0, atol=1e-12)

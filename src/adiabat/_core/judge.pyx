@@ -16,7 +16,7 @@ from adiabat._core.team cimport share
 cdef enum:
     PART = 1 << 17      # entries that one reads at a time
     LEAST = 16          # rows of a part
-    FEW = 12            # columns of a panel that are read one by one
+    LINE = 8            # entries in a line of the cache: what a column by itself costs in a row
 
 
 cdef struct Job:
@@ -52,6 +52,7 @@ def weigh(panels, const double[:, ::1] weights, double[:, ::1] out):
     Panels are float64 with contiguous rows, one at least for each of out, all as wide as the first.
     """
     cdef Py_ssize_t i, j, p, first, last, count, total = 0, blocks = 0
+    cdef bint apart
     cdef Py_ssize_t n = out.shape[0], machines = out.shape[1], width
     cdef const double[:, ::1] panel
     cdef bint used
@@ -62,7 +63,7 @@ def weigh(panels, const double[:, ::1] weights, double[:, ::1] out):
     width = panels[0].shape[1]
     if weights.shape[0] != width * len(panels) or weights.shape[1] != machines:
         raise ValueError("columns and weights do not fit")
-    plan = np.empty((4, len(panels) * max(FEW, 1)), dtype=np.int64)
+    plan = np.empty((4, len(panels) * (1 + width // LINE)), dtype=np.int64)
     cdef long long[:, ::1] held = plan
     job.panels, job.weights = <size_t*> &held[0, 0], <size_t*> &held[1, 0]
     job.lines, job.widths = &held[2, 0], &held[3, 0]
@@ -81,16 +82,17 @@ def weigh(panels, const double[:, ::1] weights, double[:, ::1] out):
                 count += 1
         if count == 0:
             continue
+        apart = LINE * count < last + 1 - first  # one by one: fewer lines are read
         i = first
         while i <= last:
-            used = count > FEW
+            used = not apart
             for j in range(machines):
                 used = used or weights[i, j] != 0.0
             if used:
                 job.panels[blocks] = <size_t> &panel[0, i - p * width]
                 job.weights[blocks] = <size_t> &weights[i, 0]
                 job.lines[blocks] = width
-                job.widths[blocks] = last - i + 1 if count > FEW else 1
+                job.widths[blocks] = 1 if apart else last - i + 1
                 total += job.widths[blocks]
                 i += job.widths[blocks]
                 blocks += 1

@@ -219,8 +219,6 @@ class Samples:
     def _own(self, positions: IntArray) -> FloatArray:
         if self.precomputed:
             return np.array(self.data[positions, positions])
-        if self.kernel.name in ("rbf", "laplacian"):
-            return np.ones(len(positions))
         return self.kernel.diagonal(self.rows(positions))
 
     def _refuse_indefinite(self, positions: IntArray) -> None:

@@ -39,7 +39,7 @@ class CSVC:
 
     def codes(self, target: IntArray) -> list[int]:
         """Codes of the classes present, in the order of their labels."""
-        return sorted(_present(target), key=lambda code: self.label[code])
+        return sorted(codes_in(target), key=lambda code: self.label[code])
 
     def machines(self, target: IntArray) -> list[Key]:
         """One machine for each pair of classes present."""
@@ -78,7 +78,7 @@ class CSVC:
 
     def settle(self, target: IntArray, weight: FloatArray) -> CSVC:
         """The last sample of a class takes the class with it."""
-        present = set(_present(target))
+        present = set(codes_in(target))
         if self.label.keys() <= present:
             return self
         return replace(
@@ -115,15 +115,3 @@ class CSVC:
             {int(code): label for code, label, _ in classes},
             {int(code): float(factor) for code, _, factor in classes if factor is not None},
         )
-
-
-_last: tuple[IntArray, list[int]] = (np.empty(0, dtype=np.int64), [])
-
-
-def _present(target: IntArray) -> list[int]:
-    """Codes in an array that is not written to; those of the last one are known."""
-    global _last
-    known = _last
-    if known[0] is not target:
-        known = _last = (target, codes_in(target))
-    return known[1]
