@@ -154,6 +154,13 @@ def test_truncate_takes_new_samples_back(form: str, k: int) -> None:
     held.check()
 
 
+def buffers(samples: Samples) -> list[npt.NDArray[np.float64]]:
+    """What the rows are kept in, with the room to spare."""
+    store = samples._store
+    kept = [getattr(store, name) for name in ("_rows", "_values") if hasattr(store, name)]
+    return kept if store.nonzeros is None else [*kept, store.nonzeros._value]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_the_removed_leave_nothing_behind(form: str) -> None:
     """No feature and no kernel value of theirs, in the room to spare as well."""
@@ -162,15 +169,22 @@ def test_the_removed_leave_nothing_behind(form: str) -> None:
     gone = np.arange(3, 120, 4)
     names = held.who[gone].copy()
     held.remove(gone)
-    store = held.samples._store
-    kept = [getattr(store, name) for name in ("_rows", "_values") if hasattr(store, name)]
-    if store.nonzeros is not None:
-        kept.append(store.nonzeros._value)
-    values = np.concatenate([array.ravel() for array in kept])
+    values = np.concatenate([array.ravel() for array in buffers(held.samples)])
     traces = held.exact[names] if form == "precomputed" else held.points[names]
     traces = traces[(traces != 0.0) & (traces != 1.0)]  # the diagonal of everyone
     assert np.intersect1d(values, traces).size == 0
     held.check()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_room_to_spare_holds_nothing_that_memory_held_before(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, written = Held(form), 12345.678
+    monkeypatch.setattr(np, "empty", lambda shape, **kind: np.full(shape, written, **kind))
+    held.add(120)
+    for array in [*buffers(held.samples), *held.samples.gram.panels]:
+        assert not np.any(array == written)
 
 
 @pytest.mark.parametrize("csr", [False, True])

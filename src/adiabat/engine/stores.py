@@ -55,7 +55,8 @@ class DenseStore:
         n, after = self.n, self.n + len(dense)
         grows = after > len(self._rows)
         if grows:
-            grown = np.empty((max(after + after // SPARE, n + n // 2), self._rows.shape[1]))
+            # zeros: what memory held before, perhaps rows that are gone, is not kept as room
+            grown = np.zeros((max(after + after // SPARE, n + n // 2), self._rows.shape[1]))
             grown[:n] = self._rows[:n]
             self._rows = grown
         self._rows[n:after] = dense
