@@ -155,7 +155,7 @@ def test_rows_are_dropped_down_to_none_and_come_again() -> None:
 
 @pytest.mark.parametrize("left", ["first", "last", "every other", "random", "all"])
 def test_rows_that_leave_together_leave_as_one_by_one(left: str) -> None:
-    """In panels of 32 columns; some whole panels stay as they are, some lose every row."""
+    """In blocks of 32 columns; some whole blocks stay as they are, some lose every row."""
     rng = np.random.default_rng(3)
     points = rng.random((150, 6))
     K = np.exp(-4.0 * np.sum((points[:, None] - points) ** 2, axis=2))
@@ -180,24 +180,28 @@ def test_rows_that_leave_together_leave_as_one_by_one(left: str) -> None:
 # What `prepare` says about rows that might join
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("size", [170, 430])
+@pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("seed", range(4))
-def test_large_blocks_come_and_go(seed: int, threads: int) -> None:
-    """Sizes about those of panels and chunks; places stay vacant, and are closed up at times."""
+def test_large_blocks_come_and_go(seed: int, threads: int, size: int) -> None:
+    """Sizes about those of blocks and lines; places stay vacant, and are closed up at times.
+
+    More threads than cores: some are late, or away while others wait for their block.
+    """
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((320, 8))
+    X = rng.standard_normal((size + 150, 8))
     K = gram("rbf", X, X, gamma=0.1)
     team.resize(threads)
     try:
-        factor = rebuilt(K, np.arange(170 + seed), shift_of(K))
-        rows = list(range(170 + seed))
+        factor = rebuilt(K, np.arange(size + seed), shift_of(K))
+        rows = list(range(size + seed))
         for _ in range(12):
             leaving = np.sort(
                 rng.choice(len(rows), int(rng.choice([1, 2, 3, 5, 8, 9, 31, 40])), False)
             )
             factor.drop_many(leaving)
             rows = [row for place, row in enumerate(rows) if place not in leaving]
-            others = np.setdiff1d(np.arange(320), rows)
+            others = np.setdiff1d(np.arange(len(X)), rows)
             coming = rng.choice(others, int(rng.choice([1, 2, 4, 7, 8, 17, 33])), replace=False)
             rows += grow(factor, K, coming.tolist())
             assert_is_factor_of(factor, K, rows)

@@ -57,14 +57,6 @@ cdef inline void trsv_lower(Py_ssize_t n, const double* L, Py_ssize_t ldl,
     dtrsv(&uplo, &trans, &diag, &size, <double*> L, &ld, x, &one)
 
 
-cdef inline void trsv_lower_t(Py_ssize_t n, const double* L, Py_ssize_t ldl,
-                              double* x) noexcept nogil:
-    # x = solve(L.T, x)                 backward substitution
-    cdef blas_int size = <blas_int> n, ld = leading(ldl), one = 1
-    cdef char uplo = b'L', trans = b'T', diag = b'N'
-    dtrsv(&uplo, &trans, &diag, &size, <double*> L, &ld, x, &one)
-
-
 cdef inline Py_ssize_t potrf(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil:
     # tril(A) = cholesky(A)             0, or the 1-based order of the minor that is not positive
     cdef blas_int size = <blas_int> n, ld = leading(lda), info = 0
@@ -86,15 +78,6 @@ cdef inline void gemm(bint trans_a, bint trans_b, Py_ssize_t m, Py_ssize_t n, Py
     cdef char op_b = b'T' if trans_b else b'N'
     dgemm(&op_a, &op_b, &rows, &columns, &inner, &alpha, <double*> A, &ld_a, <double*> B, &ld_b,
           &beta, C, &ld_c)
-
-
-cdef inline void gemv(Py_ssize_t m, Py_ssize_t n, double alpha, const double* A, Py_ssize_t lda,
-                      const double* x, double* y) noexcept nogil:
-    # y += alpha * A @ x                        A (m, n)
-    cdef blas_int rows = <blas_int> m, columns = <blas_int> n, ld = leading(lda), step = 1
-    cdef char trans = b'N'
-    cdef double one = 1.0
-    dgemv(&trans, &rows, &columns, &alpha, <double*> A, &ld, <double*> x, &step, &one, y, &step)
 
 
 cdef inline void gemv_t(Py_ssize_t m, Py_ssize_t n, double alpha, const double* A, Py_ssize_t lda,

@@ -9,6 +9,7 @@ cdef class Factor:
     cdef readonly Py_ssize_t changes       # rows joined or left since the last rebuild
     cdef readonly double least_pivot       # of the last `admit`, relative to the diagonal
     cdef Py_ssize_t _extent                # places of L in use or vacant
+    cdef Py_ssize_t _idle                  # vacant places that passes went through, since closed up
     cdef Py_ssize_t _capacity
     cdef Py_ssize_t _reached               # largest extent since `tidy`
     cdef object _rows                      # (capacity,) int64

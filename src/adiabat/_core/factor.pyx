@@ -26,10 +26,14 @@ from libc.string cimport memcpy, memmove, memset
 import numpy as np
 
 from adiabat._core.blas cimport axpy, dot, potrf, trsv_lower
-from adiabat._core.triangle cimport backward, forward, leaving_room, let_go, project, project_room
+from adiabat._core.triangle cimport (
+    backward, forward, leaving_room, let_go, lined, project, project_room,
+)
 
 cdef enum:
     VACANT = 8      # the part of the places that may be vacant
+    CLOSING = 3     # passes over all rows that could be saved are worth to close up
+    LINE = 8        # numbers in a line of the cache
 
 
 cdef class Factor:
@@ -41,6 +45,7 @@ cdef class Factor:
         self.size = 0
         self.changes = 0
         self._extent = 0
+        self._idle = 0
         self._capacity = 0
         self._rows = self._places = np.empty(0, dtype=np.int64)
         self._lower = np.zeros((0, 0))
@@ -74,7 +79,7 @@ cdef class Factor:
         n = self.size
         if n + more <= self._capacity:
             return 0
-        capacity = max(n + more, self._capacity + self._capacity // 2, 32)
+        capacity = lined(max(n + more, self._capacity + self._capacity // 2, 32))
         self._lower = _grown(self._lower, (capacity, capacity), n)
         self._rows = _grown(self._rows, capacity, n)
         self._places = _grown(self._places, capacity, n)
@@ -111,6 +116,7 @@ cdef class Factor:
             memset(self._L + k * cap + self.size, 0, (self._extent - self.size) * sizeof(double))
             self._zp[k] = 0.0
         self._extent = self.size
+        self._idle = 0
 
     cdef void _spread(self, const double* values, double shift, double* x) noexcept nogil:
         """x = values + shift, each at its row's place; 0 where there is none."""
@@ -156,6 +162,7 @@ cdef class Factor:
         cdef double[::1] p
         self._reserve(k)
         n = self._extent
+        self._idle += n - self.size
         work = np.zeros((project_room(k), n))[:k]
         schur = np.add(own, self.shift)
         gap = np.full(k, -1.0)
@@ -276,7 +283,7 @@ cdef class Factor:
         cdef double pivot
         cdef double* x = self._xp
         self._spread(cross, self.shift, x)
-        forward(n, self._L, cap, x)
+        forward(n, self._L, cap, x, 1, n)
         pivot = own + self.shift - dot(n, x, x)
         if pivot <= self.dependent * (own + self.shift):
             return False
@@ -322,7 +329,8 @@ cdef class Factor:
         let_go(self._extent, self._L, self._capacity, self._zp, gone, k, self._roomp)
         self.size -= k
         self.changes += k
-        if self._extent - self.size > self._extent // VACANT:
+        self._idle += self._extent - self.size
+        if self._extent - self.size > self._extent // VACANT or self._idle > CLOSING * self.size:
             self._close_up()
 
     def copy_from(self, Factor other):
@@ -389,8 +397,9 @@ cdef class Factor:
         cdef Py_ssize_t i, n = self._extent
         cdef double db
         cdef double* x = self._xp
+        self._idle += n - self.size
         self._spread(w, 0.0, x)
-        forward(n, self._L, self._capacity, x)
+        forward(n, self._L, self._capacity, x, 1, n)
         db = (dot(n, self._zp, x) - s) / dot(n, self._zp, self._zp)
         axpy(n, -db, self._zp, x)
         backward(n, self._L, self._capacity, x)
@@ -405,7 +414,10 @@ cdef class Factor:
 
 def _grown(array, shape, n):
     """A larger array with the first n entries of an old one, in each direction."""
-    out = np.zeros(shape, dtype=array.dtype)
+    size = int(np.prod(shape))
+    room = np.zeros(size + LINE, dtype=array.dtype)
+    start = -room.ctypes.data // room.itemsize % LINE  # where a line of the cache begins
+    out = room[start: start + size].reshape(shape)
     first = (slice(n),) * array.ndim
     out[first] = array[first]
     return out

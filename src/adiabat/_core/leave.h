@@ -7,9 +7,10 @@
  *
  *     t = tau (l + v'w),     l = t - l,     w = w - t v
  *
- * Rows are taken eight or more at a time, and through all columns of a panel before the next: their
- * w then stay in registers and L is read and written once, however many rows leave. Rotations would
- * go through L once for each of them.
+ * A block of rows goes through all columns to its left, its w in registers, and then finds the
+ * reflections of its own columns: so L is read and written once, however many rows leave. Rotations
+ * would go through L once for each of them. A block needs the reflections that those above it found,
+ * all of which but the last are there long before: a relay.
  *
  * Nothing moves: where a row was, L has a row and a column of the identity.
  */
@@ -20,35 +21,105 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "relay.h"
 #include "wide.h"
 
 enum {
-    LEAVE_MOST = 8,     /* rows that leave together */
-    LEAVE_PANEL = 32,   /* columns taken together */
-    LEAVE_CHUNK = 8     /* rows taken together */
+    LEAVE_MOST = 8,    /* rows that leave together */
+    LEAVE_BLOCK = 32,  /* rows of a block */
+    LEAVE_LINE = 8,    /* numbers in a line of the cache */
+    LEAVE_AHEAD = 16   /* columns that are fetched ahead */
 };
 
-/* `rows` rows, a multiple of LEAVE_CHUNK, through the reflections of `columns` columns: row i of
- * column j comes from from[j][i] and goes to to[j * line + i]. w[c * width + i] is that of the c-th
- * column that leaves, v[j * LEAVE_MOST + c] its part in column j. */
+/* Rows gone[0 .. k), ascending, leave L (size, size), column j at L + j * cap, and z, which is a row
+ * more of it. Blocks begin at lines of the cache if L and its columns do; z is the last block. */
+typedef struct {
+    double *L, *z;
+    const long long *gone;
+    ptrdiff_t k, size, cap;
+    double *v, *tau; /* the reflections: LEAVE_MOST numbers, and one, for each column */
+    relay blocks;
+} departure;
+
+/* Where a block begins: the first is that of the first row that goes. */
+static ptrdiff_t leave_top(const departure *d, ptrdiff_t block)
+{
+    ptrdiff_t top = (d->gone[0] / LEAVE_BLOCK + block) * LEAVE_BLOCK;
+    return top < d->size ? top : d->size;
+}
+
+/* Take w of a block's rows out of L, and the rows that go. */
+static void leave_begin(const departure *d, ptrdiff_t top, ptrdiff_t end, double *w)
+{
+    for (ptrdiff_t c = 0; c < d->k; c++) {
+        ptrdiff_t g = d->gone[c];
+        if (g < top || g >= end)
+            continue;
+        for (ptrdiff_t j = 0; j < g; j++)
+            d->L[j * d->cap + g] = 0.0;
+        d->L[g * d->cap + g] = 1.0;
+    }
+    for (ptrdiff_t c = 0; c < d->k; c++) {
+        ptrdiff_t g = d->gone[c], first = g < top ? top : g + 1;
+        if (first >= end)
+            break;
+        size_t bytes = (size_t) (end - first) * sizeof(double);
+        memcpy(w + c * LEAVE_BLOCK + first - top, d->L + g * d->cap + first, bytes);
+        memset(d->L + g * d->cap + first, 0, bytes);
+    }
+}
+
+/* The reflection that takes (l, w) of its own row to (r, 0), r > 0, and w to 0; returns tau. */
+IN_PLACE double reflector(int leaving, double l, double *w, double *v, double *r)
+{
+    double square = 0.0;
+    for (int c = 0; c < leaving; c++)
+        square += w[c * LEAVE_BLOCK] * w[c * LEAVE_BLOCK];
+    double norm = sqrt(l * l + square), sum = l + norm;
+    for (int c = 0; c < leaving; c++) {
+        v[c] = w[c * LEAVE_BLOCK] / sum;
+        w[c * LEAVE_BLOCK] = 0.0;
+    }
+    *r = norm;
+    return sum / norm;
+}
+
+/* z through the reflections of columns from j to end. */
+static void leave_z(const departure *d, int leaving, ptrdiff_t j, ptrdiff_t end, double *w)
+{
+    for (; j < end; j++) {
+        const double *v = d->v + j * leaving;
+        double t = d->z[j];
+        for (int c = 0; c < leaving; c++)
+            t += v[c] * w[c];
+        t *= d->tau[j];
+        d->z[j] = t - d->z[j];
+        for (int c = 0; c < leaving; c++)
+            w[c] -= v[c] * t;
+    }
+}
+
+/* Rows from `first` on, LANES * AT_ONCE at a time, as many as there are before `rows`, through the
+ * reflections of columns, the first of which is at l; returns the first row that is left. */
 #define DEFINE_ROWS(NAME, LEAVING, AT_ONCE)                                                     \
-IN_PLACE ptrdiff_t NAME(                                                                        \
-    ptrdiff_t first, ptrdiff_t rows, ptrdiff_t columns, const double **from, double *to,        \
-    ptrdiff_t line, double *w, ptrdiff_t width, const double *v, const double *tau)             \
+IN_PLACE ptrdiff_t NAME(ptrdiff_t first, ptrdiff_t rows, ptrdiff_t columns, double *l,          \
+                        ptrdiff_t cap, double *w, const double *v, const double *tau)           \
 {                                                                                               \
     ptrdiff_t i = first;                                                                        \
     for (; i + LANES * AT_ONCE <= rows; i += LANES * AT_ONCE) {                                 \
         eight own[AT_ONCE][LEAVING];                                                            \
         for (int a = 0; a < AT_ONCE; a++)                                                       \
             for (int c = 0; c < LEAVING; c++)                                                   \
-                own[a][c] = *(const eight *) (w + c * width + i + LANES * a);                   \
+                own[a][c] = *(const eight *) (w + c * LEAVE_BLOCK + i + LANES * a);             \
         for (ptrdiff_t j = 0; j < columns; j++) {                                               \
-            const double *part = v + j * LEAVE_MOST;                                            \
+            const double *part = v + j * LEAVING;                                               \
             for (int a = 0; a < AT_ONCE; a++) {                                                 \
-                eight x = *(const eight *) (from[j] + i + LANES * a);                           \
+                double *place = l + j * cap + i + LANES * a;                                    \
+                AHEAD(place + LEAVE_AHEAD * cap);                                               \
+                eight x = *(const eight *) place;                                               \
                 eight t = x + part[0] * own[a][0];                                              \
                 if (LEAVING > 1) { /* two sums, so that an addition waits for fewer */          \
-                    eight other = part[1] * own[a][1 % LEAVING];                                \
+                    eight other = part[1 % LEAVING] * own[a][1 % LEAVING];                      \
                     for (int c = 2; c < LEAVING; c++) {                                         \
                         if (c % 2)                                                              \
                             other += part[c] * own[a][c];                                       \
@@ -58,144 +129,91 @@ IN_PLACE ptrdiff_t NAME(                                                        
                     t += other;                                                                 \
                 }                                                                               \
                 t *= tau[j];                                                                    \
-                *(eight *) (to + j * line + i + LANES * a) = t - x;                             \
+                *(eight *) place = t - x;                                                       \
                 for (int c = 0; c < LEAVING; c++)                                               \
                     own[a][c] -= part[c] * t;                                                   \
             }                                                                                   \
         }                                                                                       \
         for (int a = 0; a < AT_ONCE; a++)                                                       \
             for (int c = 0; c < LEAVING; c++)                                                   \
-                *(eight *) (w + c * width + i + LANES * a) = own[a][c];                         \
+                *(eight *) (w + c * LEAVE_BLOCK + i + LANES * a) = own[a][c];                   \
     }                                                                                           \
     return i;                                                                                   \
 }
 
-#define DEFINE_REFLECT(LEAVING, AT_ONCE)                                                        \
+/* By whoever joins in; LEAVING rows leave, those beyond k being none. */
+#define DEFINE_LEAVE(LEAVING, AT_ONCE)                                                          \
 DEFINE_ROWS(reflect_some_##LEAVING, LEAVING, AT_ONCE)                                           \
 DEFINE_ROWS(reflect_rest_##LEAVING, LEAVING, 1)                                                 \
 FOR_EACH_MACHINE                                                                                \
-static void reflect_##LEAVING(ptrdiff_t rows, ptrdiff_t columns, const double **from,           \
-                              double *to, ptrdiff_t line, double *w, ptrdiff_t width,           \
-                              const double *v, const double *tau)                               \
+static void leave_##LEAVING(departure *d)                                                       \
 {                                                                                               \
-    ptrdiff_t i = reflect_some_##LEAVING(0, rows, columns, from, to, line, w, width, v, tau);   \
-    reflect_rest_##LEAVING(i, rows, columns, from, to, line, w, width, v, tau);                 \
+    enum { N = LEAVE_BLOCK };                                                                   \
+    double w[LEAVING * N] LINED, triangle[N * N] LINED;                                         \
+    ptrdiff_t cap = d->cap, first = d->gone[0], block;                                          \
+    ptrdiff_t blocks = (d->size + N - 1) / N - first / N;                                       \
+    while ((block = relay_take(&d->blocks)) <= blocks) {                                        \
+        ptrdiff_t top = leave_top(d, block), end = leave_top(d, block + 1);                     \
+        /* whole lines: below the last row is room, and w = 0 */                                \
+        ptrdiff_t rows = (end - top + LEAVE_LINE - 1) / LEAVE_LINE * LEAVE_LINE;                \
+        memset(w, 0, sizeof(w));                                                                \
+        if (block < blocks)                                                                     \
+            leave_begin(d, top, end, w);                                                        \
+        else                                                                                    \
+            for (ptrdiff_t c = 0; c < d->k; c++) {                                              \
+                w[c] = d->z[d->gone[c]];                                                        \
+                d->z[d->gone[c]] = 0.0;                                                         \
+            }                                                                                   \
+        for (ptrdiff_t known = 0, from = first; known < block;) {                               \
+            known = relay_wait(&d->blocks, known);                                              \
+            ptrdiff_t to = leave_top(d, known);                                                 \
+            double *l = d->L + from * cap + top;                                                \
+            const double *v = d->v + from * LEAVING, *tau = d->tau + from;                      \
+            for (ptrdiff_t j = 0; j < to - from; j += LEAVE_LINE) {                             \
+                AHEAD(tau + j); /* all at once from the core that wrote them */                 \
+                for (int c = 0; c < LEAVING; c++)                                               \
+                    AHEAD(v + j * LEAVING + c * LEAVE_LINE);                                    \
+            }                                                                                   \
+            if (block == blocks) {                                                              \
+                leave_z(d, LEAVING, from, to, w);                                               \
+            } else {                                                                            \
+                ptrdiff_t i = reflect_some_##LEAVING(0, rows, to - from, l, cap, w, v, tau);    \
+                reflect_rest_##LEAVING(i, rows, to - from, l, cap, w, v, tau);                  \
+            }                                                                                   \
+            from = to;                                                                          \
+        }                                                                                       \
+        /* the block's own triangle, a column at a time; what is above the diagonal stays 0 */  \
+        memset(triangle, 0, sizeof(triangle));                                                  \
+        for (ptrdiff_t j = first > top ? first - top : 0; j < end - top; j++) {                 \
+            double *own = triangle + j * N, *kept = d->L + (top + j) * cap + top, diagonal;     \
+            double *v = d->v + (top + j) * LEAVING, *tau = d->tau + top + j;                    \
+            size_t bytes = (size_t) (end - top - j) * sizeof(double);                           \
+            memcpy(own + j, kept + j, bytes);                                                   \
+            *tau = reflector(LEAVING, own[j], w + j, v, &diagonal);                             \
+            own[j] = 0.0;                                                                       \
+            reflect_rest_##LEAVING(j / LANES * LANES, rows, 1, own, 0, w, v, tau);              \
+            own[j] = diagonal;                                                                  \
+            memcpy(kept + j, own + j, bytes);                                                   \
+        }                                                                                       \
+        relay_pass(&d->blocks, block);                                                          \
+    }                                                                                           \
 }
 
-DEFINE_REFLECT(1, 4)
-DEFINE_REFLECT(2, 4)
-DEFINE_REFLECT(4, 4)
-DEFINE_REFLECT(8, 2)
+DEFINE_LEAVE(1, 4)
+DEFINE_LEAVE(2, 4)
+DEFINE_LEAVE(4, 4)
+DEFINE_LEAVE(8, 2)
 
-/* The same for up to LEAVE_MOST that leave; w has that many columns, or one, those unused 0. */
-static void reflect(ptrdiff_t leaving, ptrdiff_t rows, ptrdiff_t columns, const double **from,
-                    double *to, ptrdiff_t line, double *w, ptrdiff_t width, const double *v,
-                    const double *tau)
+static void leave(departure *d)
 {
-    if (leaving <= 1)
-        reflect_1(rows, columns, from, to, line, w, width, v, tau);
-    else if (leaving <= 2)
-        reflect_2(rows, columns, from, to, line, w, width, v, tau);
-    else if (leaving <= 4)
-        reflect_4(rows, columns, from, to, line, w, width, v, tau);
+    if (d->k <= 1)
+        leave_1(d);
+    else if (d->k <= 2)
+        leave_2(d);
+    else if (d->k <= 4)
+        leave_4(d);
     else
-        reflect_8(rows, columns, from, to, line, w, width, v, tau);
-}
-
-/* The reflection that takes (l, w) of its own row to (r, 0), r > 0, and w to 0; returns tau. */
-static double reflector(ptrdiff_t leaving, double l, double *w, ptrdiff_t width, double *v,
-                        double *r)
-{
-    double square = 0.0;
-    for (ptrdiff_t c = 0; c < leaving; c++)
-        square += w[c * width] * w[c * width];
-    double norm = sqrt(l * l + square), sum = l + norm;
-    for (ptrdiff_t c = 0; c < LEAVE_MOST; c++)
-        v[c] = c < leaving ? w[c * width] / sum : 0.0;
-    for (ptrdiff_t c = 0; c < leaving; c++)
-        w[c * width] = 0.0;
-    *r = norm;
-    return sum / norm;
-}
-
-/* Rows that leave a triangle of `size` rows: column j of L is at L + j * cap, z a row more of it.
- * W[c * line + i] is row i of the c-th column that leaves, W[c * line + size] that of z; then the
- * columns of a panel, from p to end, and their reflections. */
-typedef struct {
-    double *L, *z, *W;
-    ptrdiff_t cap, size, k, line, p, end;
-    double v[LEAVE_PANEL * LEAVE_MOST], tau[LEAVE_PANEL];
-} departure;
-
-/* The panel's own triangle, a column at a time; what is above the diagonal stays 0. */
-static void leave_triangle(departure *d)
-{
-    enum { N = LEAVE_PANEL, M = LEAVE_CHUNK };
-    double triangle[N * N] = {0}, w[LEAVE_MOST * N] = {0};
-    ptrdiff_t columns = d->end - d->p;
-    for (ptrdiff_t c = 0; c < d->k; c++)
-        memcpy(w + c * N, d->W + c * d->line + d->p, columns * sizeof(double));
-    for (ptrdiff_t j = 0; j < columns; j++) {
-        double *own = triangle + j * N, *kept = d->L + (d->p + j) * d->cap + d->p, diagonal;
-        double *part = d->v + j * LEAVE_MOST;
-        memcpy(own + j, kept + j, (columns - j) * sizeof(double));
-        d->tau[j] = reflector(d->k, own[j], w + j, N, part, &diagonal);
-        own[j] = 0.0;
-        ptrdiff_t first = j / M * M;
-        const double *from = own + first;
-        reflect(d->k, N - first, 1, &from, own + first, N, w + first, N, part, d->tau + j);
-        own[j] = diagonal;
-        memcpy(kept + j, own + j, (columns - j) * sizeof(double));
-    }
-}
-
-/* The rows below it; the last, fewer than a chunk, together with z. */
-static void leave_rows(departure *d)
-{
-    enum { M = LEAVE_CHUNK };
-    double patch[LEAVE_PANEL * M] = {0}, *to = d->L + d->p * d->cap + d->end;
-    const double *from[LEAVE_PANEL];
-    ptrdiff_t columns = d->end - d->p, few = (d->size - d->end) % M, first = d->size - few;
-    for (ptrdiff_t j = 0; j < columns; j++)
-        from[j] = to + j * d->cap;
-    reflect(d->k, first - d->end, columns, from, to, d->cap, d->W + d->end, d->line, d->v, d->tau);
-    for (ptrdiff_t j = 0; j < columns; j++) {
-        from[j] = patch + j * M;
-        memcpy(patch + j * M, d->L + (d->p + j) * d->cap + first, few * sizeof(double));
-        patch[j * M + few] = d->z[d->p + j];
-    }
-    reflect(d->k, M, columns, from, patch, M, d->W + first, d->line, d->v, d->tau);
-    for (ptrdiff_t j = 0; j < columns; j++) {
-        memcpy(d->L + (d->p + j) * d->cap + first, patch + j * M, few * sizeof(double));
-        d->z[d->p + j] = patch[j * M + few];
-    }
-}
-
-/* Rows gone[0 .. k), ascending, leave L (size, size) and z. `room` is for
- * LEAVE_MOST * (size + 1 + LEAVE_CHUNK) numbers. */
-static void leave(double *L, ptrdiff_t cap, double *z, ptrdiff_t size, const long long *gone,
-                  ptrdiff_t k, double *room)
-{
-    departure d = {.L = L, .z = z, .W = room, .cap = cap, .size = size, .k = k,
-                   .line = size + 1 + LEAVE_CHUNK};
-    memset(d.W, 0, (k == 1 ? 1 : LEAVE_MOST) * d.line * sizeof(double));
-    for (ptrdiff_t c = 0; c < k; c++) {
-        ptrdiff_t g = gone[c], below = (size - g - 1) * sizeof(double);
-        memcpy(d.W + c * d.line + g + 1, L + g * cap + g + 1, below);
-        memset(L + g * cap + g + 1, 0, below);
-        for (ptrdiff_t other = c + 1; other < k; other++)
-            d.W[c * d.line + gone[other]] = 0.0;
-        for (ptrdiff_t j = 0; j < g; j++)
-            L[j * cap + g] = 0.0;
-        L[g * cap + g] = 1.0;
-        d.W[c * d.line + size] = z[g];
-        z[g] = 0.0;
-    }
-    for (d.p = gone[0]; d.p < size; d.p = d.end) {
-        d.end = d.p + LEAVE_PANEL < size ? d.p + LEAVE_PANEL : size;
-        leave_triangle(&d);
-        leave_rows(&d);
-    }
+        leave_8(d);
 }
 
 #endif

@@ -19,9 +19,13 @@
 
 #ifdef __GNUC__
 #define IN_PLACE static inline __attribute__((always_inline))
+#define LINED __attribute__((aligned(64))) /* begins at a line of the cache */
+#define AHEAD(place) __builtin_prefetch(place) /* it will be read soon */
 typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
 #else
 #define IN_PLACE static inline
+#define LINED
+#define AHEAD(place) ((void) 0)
 typedef double eight;
 #endif
 enum { LANES = sizeof(eight) / sizeof(double) };

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * x = L^-1 x for up to eight x at once, and x = L^-T x for one, shared by threads.
+ *
+ * It takes as long as it takes to read L, so L is read once for all x, and each thread reads its
+ * part. BLAS, which for several x packs L into another shape first, takes twice that and more, and
+ * its single substitution is one thread's. A block of x needs those before it (forward: above it),
+ * all of which but the last are there long before: a relay.
+ *
+ * L is lower triangular, column j at L + j * cap.
+ */
+#ifndef ADIABAT_SUBSTITUTE_H
+#define ADIABAT_SUBSTITUTE_H
+
+#include <stddef.h>
+
+#include "relay.h"
+#include "wide.h"
+
+enum {
+    SUBSTITUTE_MOST = 8,   /* x that go together */
+    SUBSTITUTE_BLOCK = 64, /* rows of x in a block */
+    SUBSTITUTE_TILE = 16,  /* columns that stay in the cache while a block's rows take their turns */
+    SUBSTITUTE_STEP = 8    /* rows solved by themselves */
+};
+
+typedef struct {
+    const double *L;
+    double *x; /* the c-th x at x + c * line */
+    ptrdiff_t first, n, cap, line; /* rows from `first` to n */
+    ptrdiff_t k; /* of x, at most SUBSTITUTE_MOST, with room for the next power of two */
+    relay blocks;
+} substitution;
+
+/* own[i] -= l[i, :columns] x[:columns] for rows i from `first` on, LANES * AT_ONCE at a time, as many
+ * as there are before `rows`; returns the first that is left. The c-th of own is at own[c * BLOCK]. */
+#define DEFINE_LESS(NAME, TOGETHER, AT_ONCE)                                                    \
+IN_PLACE ptrdiff_t NAME(ptrdiff_t first, ptrdiff_t rows, ptrdiff_t columns, const double *l,    \
+                        ptrdiff_t cap, const double *x, ptrdiff_t line, double *own)            \
+{                                                                                               \
+    ptrdiff_t i = first;                                                                        \
+    for (; i + LANES * AT_ONCE <= rows; i += LANES * AT_ONCE) {                                 \
+        eight sum[AT_ONCE][TOGETHER];                                                           \
+        for (int a = 0; a < AT_ONCE; a++)                                                       \
+            for (int c = 0; c < TOGETHER; c++)                                                  \
+                sum[a][c] = *(const eight *) (own + c * SUBSTITUTE_BLOCK + i + LANES * a);      \
+        for (ptrdiff_t j = 0; j < columns; j++)                                                 \
+            for (int a = 0; a < AT_ONCE; a++) {                                                 \
+                const double *place = l + j * cap + i + LANES * a;                              \
+                AHEAD(place + SUBSTITUTE_TILE * cap);                                           \
+                eight value = *(const eight *) place;                                           \
+                for (int c = 0; c < TOGETHER; c++)                                              \
+                    sum[a][c] -= value * x[c * line + j];                                       \
+            }                                                                                   \
+        for (int a = 0; a < AT_ONCE; a++)                                                       \
+            for (int c = 0; c < TOGETHER; c++)                                                  \
+                *(eight *) (own + c * SUBSTITUTE_BLOCK + i + LANES * a) = sum[a][c];            \
+    }                                                                                           \
+    return i;                                                                                   \
+}
+
+/* Forward substitution of TOGETHER x, by whoever joins in: blocks from the top. A block is worked on
+ * in `own`, and x written once: its first and last lines of the cache are those of its neighbours,
+ * on which others are at work. */
+#define DEFINE_FORWARD(TOGETHER, AT_ONCE)                                                       \
+DEFINE_LESS(less_some_##TOGETHER, TOGETHER, AT_ONCE)                                            \
+DEFINE_LESS(less_rest_##TOGETHER, TOGETHER, 1)                                                  \
+IN_PLACE void less_##TOGETHER(ptrdiff_t i, ptrdiff_t rows, ptrdiff_t columns, const double *l,  \
+                              ptrdiff_t cap, const double *x, ptrdiff_t line, double *own)      \
+{                                                                                               \
+    i = less_some_##TOGETHER(i, rows, columns, l, cap, x, line, own);                           \
+    i = less_rest_##TOGETHER(i, rows, columns, l, cap, x, line, own);                           \
+    for (; i < rows; i++)                                                                       \
+        for (ptrdiff_t j = 0; j < columns; j++)                                                 \
+            for (int c = 0; c < TOGETHER; c++)                                                  \
+                own[c * SUBSTITUTE_BLOCK + i] -= l[j * cap + i] * x[c * line + j];              \
+}                                                                                               \
+FOR_EACH_MACHINE                                                                                \
+static void forward_##TOGETHER(substitution *s)                                                 \
+{                                                                                               \
+    ptrdiff_t cap = s->cap, line = s->line, block;                                              \
+    double own[TOGETHER * SUBSTITUTE_BLOCK], *x = s->x;                                         \
+    while ((block = relay_take(&s->blocks)) * SUBSTITUTE_BLOCK < s->n - s->first) {             \
+        ptrdiff_t top = s->first + block * SUBSTITUTE_BLOCK, from = s->first;                   \
+        ptrdiff_t rows = s->n - top < SUBSTITUTE_BLOCK ? s->n - top : SUBSTITUTE_BLOCK;         \
+        const double *l = s->L + top;                                                           \
+        for (int c = 0; c < TOGETHER; c++)                                                      \
+            for (ptrdiff_t i = 0; i < rows; i++)                                                \
+                own[c * SUBSTITUTE_BLOCK + i] = x[c * line + top + i];                          \
+        for (ptrdiff_t known = 0; known < block;) {                                             \
+            known = relay_wait(&s->blocks, known);                                              \
+            for (int c = 0; c < TOGETHER; c++)                                                  \
+                for (ptrdiff_t j = from; j < s->first + known * SUBSTITUTE_BLOCK; j += 8)       \
+                    AHEAD(x + c * line + j); /* all at once from the core that wrote them */    \
+            for (; from < s->first + known * SUBSTITUTE_BLOCK; from += SUBSTITUTE_TILE)         \
+                less_##TOGETHER(0, rows, SUBSTITUTE_TILE, l + from * cap, cap, x + from, line,  \
+                                own);                                                           \
+        }                                                                                       \
+        for (ptrdiff_t p = 0; p < rows; p += SUBSTITUTE_STEP) {                                 \
+            const double *corner = l + (top + p) * cap + p;                                     \
+            double y[SUBSTITUTE_STEP][TOGETHER];                                                \
+            ptrdiff_t k = rows - p < SUBSTITUTE_STEP ? rows - p : SUBSTITUTE_STEP;              \
+            for (ptrdiff_t j = 0; j < k; j++)                                                   \
+                for (int c = 0; c < TOGETHER; c++)                                              \
+                    y[j][c] = own[c * SUBSTITUTE_BLOCK + p + j];                                \
+            for (ptrdiff_t j = 0; j < k; j++) {                                                 \
+                for (int c = 0; c < TOGETHER; c++)                                              \
+                    y[j][c] /= corner[j * cap + j];                                             \
+                for (ptrdiff_t i = j + 1; i < k; i++)                                           \
+                    for (int c = 0; c < TOGETHER; c++)                                          \
+                        y[i][c] -= corner[j * cap + i] * y[j][c];                               \
+            }                                                                                   \
+            for (ptrdiff_t j = 0; j < k; j++)                                                   \
+                for (int c = 0; c < TOGETHER; c++)                                              \
+                    own[c * SUBSTITUTE_BLOCK + p + j] = y[j][c];                                \
+            less_##TOGETHER(p + k, rows, k, l + (top + p) * cap, cap, own + p,                  \
+                            SUBSTITUTE_BLOCK, own);                                             \
+        }                                                                                       \
+        for (int c = 0; c < TOGETHER; c++)                                                      \
+            for (ptrdiff_t i = 0; i < rows; i++)                                                \
+                x[c * line + top + i] = own[c * SUBSTITUTE_BLOCK + i];                          \
+        relay_pass(&s->blocks, block);                                                          \
+    }                                                                                           \
+}
+
+DEFINE_FORWARD(1, 8)
+DEFINE_FORWARD(2, 4)
+DEFINE_FORWARD(4, 4)
+DEFINE_FORWARD(8, 2)
+
+/* x[j] -= L[from:to, j]' x[from:to] for k columns, at most SUBSTITUTE_STEP, from j on. */
+IN_PLACE void less_below(ptrdiff_t j, ptrdiff_t k, ptrdiff_t from, ptrdiff_t to, const double *L,
+                         ptrdiff_t cap, double *x)
+{
+    const double *column = L + j * cap;
+    ptrdiff_t i = from;
+    if (k == SUBSTITUTE_STEP) {
+        eight sum[SUBSTITUTE_STEP];
+        for (int c = 0; c < SUBSTITUTE_STEP; c++)
+            sum[c] = (eight) {0};
+        for (; i + LANES <= to; i += LANES) {
+            eight y = *(const eight *) (x + i);
+            for (int c = 0; c < SUBSTITUTE_STEP; c++)
+                sum[c] += y * *(const eight *) (column + c * cap + i);
+        }
+        for (int c = 0; c < SUBSTITUTE_STEP; c++) {
+            const double *of = (const double *) &sum[c];
+            double total = 0.0;
+            for (int l = 0; l < LANES; l++)
+                total += of[l];
+            x[j + c] -= total;
+        }
+    }
+    for (; i < to; i++)
+        for (ptrdiff_t c = 0; c < k; c++)
+            x[j + c] -= column[c * cap + i] * x[i];
+}
+
+/* Backward substitution, by whoever joins in: blocks from the bottom. */
+FOR_EACH_MACHINE
+static void substitute_backward(substitution *s)
+{
+    const double *L = s->L;
+    ptrdiff_t n = s->n, cap = s->cap, block;
+    double *x = s->x;
+    while ((block = relay_take(&s->blocks)) * SUBSTITUTE_BLOCK < n) {
+        ptrdiff_t end = n - block * SUBSTITUTE_BLOCK, below = n;
+        ptrdiff_t top = end > SUBSTITUTE_BLOCK ? end - SUBSTITUTE_BLOCK : 0;
+        for (ptrdiff_t known = 0; known < block;) {
+            known = relay_wait(&s->blocks, known);
+            ptrdiff_t from = n - known * SUBSTITUTE_BLOCK;
+            for (ptrdiff_t j = top; j < end; j += SUBSTITUTE_STEP)
+                less_below(j, end - j < SUBSTITUTE_STEP ? end - j : SUBSTITUTE_STEP, from, below, L,
+                           cap, x);
+            below = from;
+        }
+        for (ptrdiff_t last = end; last > top; last -= SUBSTITUTE_STEP) {
+            ptrdiff_t p = last - top > SUBSTITUTE_STEP ? last - SUBSTITUTE_STEP : top;
+            less_below(p, last - p, last, end, L, cap, x);
+            for (ptrdiff_t j = last - 1; j >= p; j--) {
+                const double *column = L + j * cap;
+                for (ptrdiff_t i = j + 1; i < last; i++)
+                    x[j] -= column[i] * x[i];
+                x[j] /= column[j];
+            }
+        }
+        relay_pass(&s->blocks, block);
+    }
+}
+
+static void substitute_forward(substitution *s)
+{
+    if (s->k <= 1)
+        forward_1(s);
+    else if (s->k <= 2)
+        forward_2(s);
+    else if (s->k <= 4)
+        forward_4(s);
+    else
+        forward_8(s);
+}
+
+#endif
