@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adiabat._core.rows import codes_in, mark, nonzero, sizes, without
+from adiabat._core.rows import codes_in, mark, nonzero, reach, sizes, without
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.bool_, np.uint8])
@@ -16,6 +16,10 @@ def test_without_some(dtype: type, gone: list[int]) -> None:
     left = without(values, np.array(gone, dtype=np.int64))
     assert left.dtype == values.dtype and not np.shares_memory(left, values)
     np.testing.assert_array_equal(left, np.delete(values, gone))
+    for more in (values[:0], values[2:5]):
+        joined = without(values, np.array(gone, dtype=np.int64), more)
+        assert joined.dtype == values.dtype
+        np.testing.assert_array_equal(joined, np.concatenate([np.delete(values, gone), more]))
 
 
 @pytest.mark.parametrize("gone", [[10], [-1], [3, 3], [4, 2]])
@@ -26,7 +30,8 @@ def test_positions_must_ascend_within(gone: list[int]) -> None:
 
 def test_codes() -> None:
     assert codes_in(np.empty(0, dtype=np.int64)) == []
-    assert codes_in(np.array([3, 3, 0, 7, 0])) == [0, 3, 7]
+    for codes in ([0, 3, 7], [63], [0, 64], [63, 64, 128], [5, 200, 1000]):
+        assert codes_in(np.array(codes * 2)[::-1].copy()) == codes
     with pytest.raises(ValueError, match="below"):
         codes_in(np.array([1, -1]))
 
@@ -36,6 +41,8 @@ def test_sizes_counts_and_marks() -> None:
     assert sizes(u, np.array([1.0, -3.0, 2.0])) == (2.5, 3.0)
     assert sizes(np.empty(0), np.empty(0)) == (0.0, 0.0)
     assert nonzero(u) == 2
+    assert reach(np.array([-3.0, 0.0]), np.array([0.0, 2.0])) == 3.0
+    assert reach(np.empty(0), np.empty(0)) == 0.0
     marked = np.zeros(5, dtype=bool)
     mark(marked.view(np.uint8), np.array([4, 1, 1]), u)
     assert marked.tolist() == [False, True, False, False, False]

@@ -33,6 +33,8 @@ cdef double BALANCED = 1e-14
 cdef double AT_BOUND = 1e-14
 # Rounding of |dw|^2, relative to the terms it is the sum of.
 cdef double ROUNDING = 1e-12
+# Less than this part of a motion is no way to go: weights would move by less than they round.
+cdef double ARRIVED = 1e-15
 
 EVENTS = ("start", "arrival", "to bound", "to margin", "entered", "traded", "decided", "look")
 cdef enum:
@@ -70,7 +72,7 @@ cdef class Motion(Moving):
     @property
     def done(self):
         """Whether nothing is left that moves: at the arrival, or before it."""
-        return self.remaining <= 0.0 or not (self._driven or self._problem_moves)
+        return self.remaining <= ARRIVED or not (self._driven or self._problem_moves)
 
     @property
     def du(self):

@@ -7,8 +7,11 @@ from libc.string cimport memcpy
 import numpy as np
 
 
-def without(array, const long long[::1] gone):
-    """A copy of a 1-D array, of a plain type, without the entries at `gone` (ascending)."""
+def without(array, const long long[::1] gone, more=None):
+    """A copy of a 1-D array, of a plain type, without the entries at `gone` (ascending).
+
+    `more` follow at the end.
+    """
     cdef Py_ssize_t k = gone.shape[0], n = len(array), i, start = 0, width, last = -1
     cdef Py_buffer old, new
     cdef const char* source
@@ -17,7 +20,7 @@ def without(array, const long long[::1] gone):
         if gone[i] <= last or gone[i] >= n:
             raise IndexError(f"positions must ascend from 0 to {n - 1}")
         last = gone[i]
-    out = np.empty(n - k, dtype=array.dtype)
+    out = np.empty(n - k + (0 if more is None else len(more)), dtype=array.dtype)
     PyObject_GetBuffer(array, &old, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(out, &new, PyBUF_SIMPLE | PyBUF_WRITABLE)
@@ -30,24 +33,38 @@ def without(array, const long long[::1] gone):
         PyBuffer_Release(&new)
     finally:
         PyBuffer_Release(&old)
+    if more is not None:
+        out[n - k:] = more
     return out
 
 
 def codes_in(const long long[::1] target):
     """The different codes, none below 0, in an array: a list in ascending order."""
     cdef Py_ssize_t i
-    cdef long long most = -1, last = -1
+    cdef long long most = -1, least = 0
+    cdef unsigned long long below_64 = 0
     for i in range(target.shape[0]):
-        if target[i] < 0:
-            raise ValueError("a code is below 0")
-        if target[i] > most:
-            most = target[i]
+        most = target[i] if target[i] > most else most
+        least = target[i] if target[i] < least else least
+        below_64 |= <unsigned long long> 1 << (target[i] & 63)
+    if least < 0:
+        raise ValueError("a code is below 0")
+    if most < 64:
+        return [i for i in range(most + 1) if below_64 >> i & 1]
     cdef unsigned char[::1] there = np.zeros(most + 1, dtype=np.uint8)
     for i in range(target.shape[0]):
-        if target[i] != last:
-            last = target[i]
-            there[last] = 1
+        there[target[i]] = 1
     return [i for i in range(most + 1) if there[i]]
+
+
+def reach(const double[::1] lo, const double[::1] hi):
+    """How far boxes extend from 0 at most."""
+    cdef Py_ssize_t i
+    cdef double least = 0.0, most = 0.0
+    for i in range(lo.shape[0]):
+        least = lo[i] if lo[i] < least else least
+        most = hi[i] if hi[i] > most else most
+    return max(-least, most)
 
 
 def sizes(const double[::1] u, const double[::1] t):

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
-from adiabat._core.rows import sizes, without
+from adiabat._core.rows import reach, sizes, without
 from adiabat.certificate import Verdict
 from adiabat.engine.samples import Samples
 
@@ -130,19 +130,11 @@ class Machine:
     # -- all or nothing --------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """A copy of the state to come back to."""
+        """The state to come back to, in the machine's own arrays: `begin` replaces all of them."""
         return Snapshot(
-            self.at.copy(),
-            self.t.copy(),
-            self.lo.copy(),
-            self.hi.copy(),
-            self.u.copy(),
-            self.r.copy(),
-            self.margin.copy(),
-            self.b,
-            self.d,
+            self.at, self.t, self.lo, self.hi, self.u, self.r, self.margin.copy(), self.b, self.d,
             self.verdict,
-        )
+        )  # fmt: skip
 
     def restore(self, saved: Snapshot) -> None:
         """Come back to a saved state."""
@@ -177,36 +169,32 @@ class Machine:
 
         With `carry`, rows at a bound that moves go with it.
         """
-        added = len(change.add_at)
-        at_low = self.u[change.rebound] <= self.lo[change.rebound]
-        at_high = self.u[change.rebound] >= self.hi[change.rebound]
-        first = self.n
-        rows = change.rebound
+        added, first, rows = len(change.add_at), self.n, change.rebound
+        at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
         self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
-        self.lo = np.concatenate([self.lo, change.add_lo])
-        self.hi = np.concatenate([self.hi, change.add_hi])
-        self.lo[change.remove] = 0.0
-        self.hi[change.remove] = 0.0
-        self.lo[change.rebound] = change.rebound_lo
-        self.hi[change.rebound] = change.rebound_hi
-        self.r[change.rebound] += self.t[change.rebound] - change.rebound_t
-        self.t[change.rebound] = change.rebound_t
+        start = np.zeros(added) if change.add_u is None else change.add_u
         self.at = np.concatenate([self.at, change.add_at])
         self.t = np.concatenate([self.t, change.add_t])
-        start = np.zeros(added) if change.add_u is None else change.add_u
+        self.lo = np.concatenate([self.lo, change.add_lo])
+        self.hi = np.concatenate([self.hi, change.add_hi])
         self.u = np.concatenate([self.u, start])
-        self.in_margin = np.concatenate([self.in_margin, np.zeros(added, dtype=bool)])
         new_f = np.zeros(added)
         if added and (first or change.add_u is not None):
             self.samples.gram.multiply(self.coefficients(), new_f, change.add_at)
         self.r = np.concatenate([self.r, new_f + self.b - change.add_t])
+        self.in_margin = np.concatenate([self.in_margin, np.zeros(added, dtype=bool)])
+        self.lo[change.remove] = self.hi[change.remove] = 0.0
+        if len(rows):
+            self.lo[rows], self.hi[rows] = change.rebound_lo, change.rebound_hi
+            self.r[rows] += self.t[rows] - change.rebound_t
+            self.t[rows] = change.rebound_t
         if change.d is not None:
             self.d = change.d
         if self.factor is None:
             self.refactor(first + change.add_margin)
-        if carry and len(change.rebound):
+        if carry and len(rows):
             bound = np.where(at_low, change.rebound_lo, change.rebound_hi)
-            self._move(change.rebound, np.where(at_low | at_high, bound, self.u[change.rebound]))
+            self._move(rows, np.where(at_low | at_high, bound, self.u[rows]))
 
     def _move(self, rows: IntArray, u: FloatArray) -> None:
         """Give rows other weights, and all residuals what follows from it."""
@@ -258,9 +246,7 @@ class Machine:
 
     def reach(self) -> float:
         """How far boxes extend from 0 at most."""
-        if self.n == 0:
-            return 0.0
-        return max(-float(self.lo.min()), float(self.hi.max()))
+        return reach(self.lo, self.hi)
 
     def accuracy(self, tolerance: float) -> float:
         """The violation to aim at: a few roundings of f, and always well within the tolerance."""

@@ -43,3 +43,8 @@ class Change:
     reweighed: IntArray = field(default_factory=_no_places)
     new_weight: FloatArray = field(default_factory=_no_values)
     passing: list[Any] = field(default_factory=list)
+
+    @property
+    def revises(self) -> bool:
+        """Whether samples that stay are corrected."""
+        return len(self.replaced) + len(self.reweighed) + len(self.retargeted) > 0

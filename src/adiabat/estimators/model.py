@@ -79,34 +79,27 @@ class Model:
 
         `announce` is called when it is done, and like the rest of the commit is not interrupted.
         """
-        n, n_replaced = len(self), len(change.replaced)
-        n_new = len(change.target) - n_replaced
-        removed = np.sort(change.removed)
+        n_replaced, removed = len(change.replaced), np.sort(change.removed)
         target, weight = self.after(change)
-        fresh, moved = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        stale = removed
-        if n_replaced or len(change.reweighed) or len(change.retargeted):
-            fresh[change.replaced] = True
-            moved[change.reweighed] = True
-            (moved if formulation.targets_move else fresh)[change.retargeted] = True
-            stale = np.union1d(np.flatnonzero(fresh), removed)
         settled = formulation.settle(target, weight)
-        if n and settled.reshapes(self.formulation):
-            moved[:] = True
-        fresh = np.concatenate([without(fresh, removed), np.ones(n_new, dtype=bool)])
-        moved = np.concatenate([without(moved, removed), np.zeros(n_new, dtype=bool)]) & ~fresh
-        position = self.position.copy()
+        reshaped = len(self) > 0 and settled.reshapes(self.formulation)
+        stale, fresh, moved = self._touched(change, removed, formulation.targets_move, reshaped)
         stale_at = self.position[stale]
+        position = self.position
 
-        def placed(new: IntArray) -> IntArray:
-            position[change.replaced] = new[:n_replaced]
-            return np.concatenate([without(position, removed), new[n_replaced:]])
+        def place(new: IntArray) -> None:
+            nonlocal position
+            if n_replaced:
+                position = position.copy()
+                position[change.replaced] = new[:n_replaced]
+            position = without(position, removed, new[n_replaced:])
 
         named: dict[Any, RowNames] = {}
 
         def plan(new: IntArray) -> dict[Any, RowChange]:
+            place(new)
             changes = self._row_changes(
-                settled, wanted, target, weight, placed(new), stale_at, self.target[stale], fresh,
+                settled, wanted, target, weight, position, stale_at, self.target[stale], fresh,
                 moved,
             )  # fmt: skip
             if trace:
@@ -122,7 +115,7 @@ class Model:
         gone = self.position[np.concatenate([change.removed, change.replaced])]
 
         def commit(new: IntArray, where: IntArray, outcome: Outcome) -> None:
-            self.position = where[placed(new)]
+            self.position = where.take(position)
             self.target, self.weight = target, weight
             self.formulation = settled
             self._keys, self._keys_of = wanted, target
@@ -146,16 +139,33 @@ class Model:
         """Targets and weights of the samples once a change is carried out."""
         removed, n_replaced = np.sort(change.removed), len(change.replaced)
         target, weight = self.target, self.weight
-        if n_replaced or len(change.reweighed) or len(change.retargeted):
+        if change.revises:
             target, weight = target.copy(), weight.copy()
             target[change.retargeted] = change.new_target
             weight[change.reweighed] = change.new_weight
             target[change.replaced] = change.target[:n_replaced]
             weight[change.replaced] = change.weight[:n_replaced]
-        new_target = change.target[n_replaced:].astype(target.dtype)
-        target = np.concatenate([without(target, removed), new_target])
-        weight = np.concatenate([without(weight, removed), change.weight[n_replaced:]])
-        return target, weight
+        target = without(target, removed, change.target[n_replaced:])
+        return target, without(weight, removed, change.weight[n_replaced:])
+
+    def _touched(
+        self, change: Change, removed: IntArray, targets_move: bool, reshaped: bool
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Who a change touches: samples whose rows go, those that get rows, those whose rows change.
+
+        The first by their place before the change, the others by that after it.
+        """
+        n, kept = len(self), len(self) - len(removed)
+        new = np.arange(kept, kept + len(change.target) - len(change.replaced))
+        if not (reshaped or change.revises):
+            return removed, new, _NONE
+        fresh, moved = np.zeros(n, dtype=bool), np.full(n, reshaped)
+        fresh[change.replaced] = True
+        moved[change.reweighed] = True
+        (moved if targets_move else fresh)[change.retargeted] = True
+        stale = np.union1d(np.flatnonzero(fresh), removed)
+        fresh, moved = without(fresh, removed), without(moved & ~fresh, removed)
+        return stale, np.concatenate([np.flatnonzero(fresh), new]), np.flatnonzero(moved)
 
     def _row_changes(
         self,
@@ -166,12 +176,11 @@ class Model:
         position: IntArray,
         stale_at: IntArray,
         stale_target: npt.NDArray[Any],
-        fresh: npt.NDArray[np.bool_],
-        moved: npt.NDArray[np.bool_],
+        new: IntArray,
+        again: IntArray,
     ) -> dict[Any, RowChange]:
         """Changes of rows for every machine that will be there."""
         changes: dict[Any, RowChange] = {}
-        new, again = np.flatnonzero(fresh), np.flatnonzero(moved)
         affected = {*stale_target.tolist(), *target[new].tolist(), *target[again].tolist()}
         stale = np.zeros(self.solver.samples.n, dtype=bool)
         stale[stale_at] = True
@@ -189,7 +198,7 @@ class Model:
             at, rows = rows_of(key, np.arange(len(target)) if machine is None else new)
             parts: dict[str, Any] = {}
             if machine is not None:
-                parts["remove"] = np.flatnonzero(stale[machine.at])
+                parts["remove"] = np.flatnonzero(stale.take(machine.at))
                 if len(again):
                     bound_at, bound = rows_of(key, again)
                     parts["rebound"] = machine.rows_at(bound_at)
