@@ -132,18 +132,35 @@ def test_a_look_brings_residuals_up_and_says_what_was_gained() -> None:
     fresh = rig.K @ rig.u + b + 0.2 - t
     rig.rounds.residual[rig.margin] = fresh[rig.margin]
     watched = np.arange(N) < 50
-    rows = rig.rounds.watch(watched)
-    assert watched[59] and not watched[58]
+    near = watched.copy()
+    rows = rig.rounds.watch(watched, near, np.inf)
+    assert watched[59] and near[59] and not watched[58]
     assert rows.tolist() == [i for i in range(N) if watched[i] and not rig.in_margin[i]]
     who, without_column = rig.rounds.moved()
     assert who.tolist() == moved.tolist() and len(without_column) == 0
+    old = rig.r[rows].copy()
     gain = rig.rounds.look(rows, who, 0.2)
+    assert rig.rounds.stir == pytest.approx(np.sqrt(np.mean((rig.r[rows] - old) ** 2)))
     np.testing.assert_allclose(rig.r[watched], fresh[watched], atol=EXACT)
     assert not np.allclose(rig.r[~watched], fresh[~watched])
     # by the trapezoid rule on r, of which b + db / 2 belongs to the constraint
     assert gain == pytest.approx(objective() - before + (b + 0.1) * steps.sum())
     nobody, _ = rig.rounds.moved()
     assert len(nobody) == 0 and rig.rounds.look(rows, nobody, 0.0) == 0.0
+
+
+def test_rows_far_from_zero_are_not_looked_at_again() -> None:
+    rig = Rig()
+    rig.r[:] = np.linspace(-1.0, 1.0, N)
+    rig.rounds.delta[0] = 0.5
+    watched = np.arange(N) < 50
+    near = watched.copy()
+    rows = rig.rounds.watch(watched, near, 0.4)
+    expected = watched & (np.abs(rig.r) <= 0.4)
+    expected[0] = True  # which moved
+    np.testing.assert_array_equal(near, expected)
+    assert rows.tolist() == np.flatnonzero(expected & ~rig.in_margin).tolist()
+    assert watched.sum() == 50
 
 
 def test_violators() -> None:

@@ -12,10 +12,13 @@
 Two arrays belong to the rounds themselves: `delta`, the change of u since the residuals r were
 last brought up, and `residual`, r of MARGIN rows kept up within a round.
 
-Invariant: between steps, for watched rows, r + K delta (+ the change of b) is the residual at u.
+Rounds change r less and less, so that of the rows first watched only those are looked at again that
+are near enough to r = 0 for the next change; the judge looks at all of them in the end.
+
+Invariant: between steps, for the rows looked at, r + K delta (+ the change of b) is the residual at u.
 """
 
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs, sqrt
 
 import numpy as np
 
@@ -34,6 +37,7 @@ cdef class Rounds:
     cdef readonly object delta, residual
     cdef readonly double weight            # sum |u|, as of the last `measure`
     cdef readonly double missing           # d - sum u
+    cdef readonly double stir              # root of the mean square of the last look's changes of r
     cdef double _largest                   # |u|
     cdef double _at_bound
     cdef double[::1] _delta, _residual
@@ -130,6 +134,7 @@ cdef class Rounds:
         """r of MARGIN rows, and what is still to be added to it, is what the rounds start from."""
         cdef const long long[::1] margin = self._factor.rows
         cdef Py_ssize_t i, row
+        self.stir = INFINITY
         for i in range(margin.shape[0]):
             row = margin[i]
             self._residual[row] = self._r[row] + pending[row]
@@ -209,16 +214,21 @@ cdef class Rounds:
 
     # ---- 2. the look ----------------------------------------------------------------------------
 
-    def watch(self, watched):
-        """Rows that moved are watched too; returns the watched rows outside MARGIN."""
-        cdef unsigned char[::1] look = watched.view(np.uint8)
+    def watch(self, watched, near, double reach):
+        """The rows to look at, outside MARGIN: those `near` that are not beyond |r| = reach.
+
+        Rows beyond are not near any more; rows that moved are, and are watched from now on.
+        """
+        cdef unsigned char[::1] of_old = watched.view(np.uint8), look = near.view(np.uint8)
         cdef Py_ssize_t i, count = 0
         rows = np.empty(self._u.shape[0], dtype=np.int64)
         cdef long long[::1] out = rows
         with nogil:
             for i in range(self._u.shape[0]):
                 if self._delta[i] != 0.0:
-                    look[i] = 1
+                    of_old[i] = look[i] = 1
+                elif look[i] and fabs(self._r[i]) > reach:
+                    look[i] = 0
                 if look[i] and not self._inside[i]:
                     out[count] = i
                     count += 1
@@ -249,8 +259,8 @@ cdef class Rounds:
         cdef const long long[::1] looked = rows, movers = moved
         cdef const long long[::1] margin = self._factor.rows
         cdef const long long[::1] slot_of = self._gram.slot_of
-        cdef Py_ssize_t i
-        cdef double gain = 0.0
+        cdef Py_ssize_t i, row
+        cdef double gain = 0.0, squares = 0.0
         cdef double[::1] coef, change
         if movers.shape[0] == 0 and db == 0.0:
             for i in range(margin.shape[0]):
@@ -263,7 +273,11 @@ cdef class Rounds:
         self._gram.multiply(coef, change, np.asarray(self._at)[rows])
         with nogil:
             for i in range(looked.shape[0]):
-                self._r[looked[i]] += change[i] + db
+                row = looked[i]
+                self._r[row] += change[i] + db
+                if self._lo[row] < self._hi[row]:  # one that leaves changes most, and never comes
+                    squares += (change[i] + db) ** 2
+            self.stir = sqrt(squares / max(1, looked.shape[0]))
             for i in range(margin.shape[0]):
                 self._r[margin[i]] = self._residual[margin[i]]
             for i in range(movers.shape[0]):

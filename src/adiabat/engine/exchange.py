@@ -46,6 +46,9 @@ REGROUPS = 30
 MOST_STEPS = 50
 # If less than this part of the margin stays, its factor is made anew.
 MOST_STAY = 0.75
+# Rows are looked at again up to so many times the last changes of r from r = 0: the next are smaller,
+# mostly by far.
+REACH = 4.0
 # Rises of the objective, and rounds in blocks, before the rest is done in single file.
 PATIENCE = 3
 BLOCK_ROUNDS = 40
@@ -92,6 +95,7 @@ class Exchange:
         feasible = False
         trouble = 0
         self.single_file = self.nearly_there
+        near = watched.copy()
         balanced = rounds.measure(machine.d)
         self.accuracy = self._attainable()
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
@@ -105,7 +109,8 @@ class Exchange:
             at_rest = turn == 0 and balanced and rounds.at_rest(self.accuracy)
             if not at_rest:
                 anchored = self._face()
-            rows = rounds.watch(watched)
+            in_blocks = not (troubled or self.single_file)
+            rows = rounds.watch(watched, near, REACH * rounds.stir if in_blocks else np.inf)
             if not at_rest:
                 gain = self._look(rows)
                 # r carries the rounding of the largest weights since it was last computed afresh
