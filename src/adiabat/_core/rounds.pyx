@@ -12,10 +12,10 @@
 Two arrays belong to the rounds themselves: `delta`, the change of u since the residuals r were
 last brought up, and `residual`, r of MARGIN rows kept up within a round.
 
-Rounds change r less and less, so that of the rows first watched only those are looked at again that
-are near enough to r = 0 for the next change; the judge looks at all of them in the end.
+Rounds change r less and less, so that of the rows first watched only those are looked at again
+that are near enough to r = 0 for the next change; the judge looks at all of them in the end.
 
-Invariant: between steps, for the rows looked at, r + K delta (+ the change of b) is the residual at u.
+Invariant: between steps, for the rows looked at, r + K delta (+ the change of b) is their residual.
 """
 
 from libc.math cimport INFINITY, fabs, sqrt

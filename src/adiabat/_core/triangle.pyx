@@ -2,8 +2,8 @@
 """Substitutions with a triangle L (n, n), column j at L + j * cap, its newcomers and leavers.
 
 Newcomers and leavers go through L once for each eight of them, and each time the team shares it:
-`substitute.h` and `leave.h` say how. L and its columns begin at lines of the cache, for speed: numbers
-that straddle two are written at half of it.
+`substitute.h` and `leave.h` say how. L and its columns begin at lines of the cache, for speed:
+what straddles two of them is written at half of it.
 """
 
 from adiabat._core.blas cimport gemm

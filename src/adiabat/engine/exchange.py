@@ -46,8 +46,8 @@ REGROUPS = 30
 MOST_STEPS = 50
 # If less than this part of the margin stays, its factor is made anew.
 MOST_STAY = 0.75
-# Rows are looked at again up to so many times the last changes of r from r = 0: the next are smaller,
-# mostly by far.
+# Rows are looked at again up to so many times the last changes of r from r = 0; the next changes
+# are smaller, mostly by far.
 REACH = 4.0
 # Rises of the objective, and rounds in blocks, before the rest is done in single file.
 PATIENCE = 3

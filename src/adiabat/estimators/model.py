@@ -151,7 +151,7 @@ class Model:
     def _touched(
         self, change: Change, removed: IntArray, targets_move: bool, reshaped: bool
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Who a change touches: samples whose rows go, those that get rows, those whose rows change.
+        """Who a change touches: samples whose rows go, who get rows, and whose rows change.
 
         The first by their place before the change, the others by that after it.
         """
