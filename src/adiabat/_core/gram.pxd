@@ -23,8 +23,6 @@ cdef class Gram:
     cdef int _transfer(self, team_task task, const size_t[::1] tops, const long long* rows,
                        Py_ssize_t first, double[:, :] block) except -1
     cdef int _place(self, Py_ssize_t p, panel) except -1
-    cdef Py_ssize_t _single_out(self, const double* coef, Py_ssize_t* active, Py_ssize_t* n_active,
-                                Py_ssize_t* single) noexcept nogil
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,
                      double* out) noexcept nogil
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,

@@ -112,6 +112,23 @@ cdef void read_rows(void* context, Py_ssize_t part) noexcept nogil:
             job.block[i * job.di + j * job.dj] = (<double*> job.a[j])[job.rows[i] * WIDTH]
 
 
+cdef struct Moves:
+    # of all panels: rows `come` go where `to` says, and of n rows the first `left` stay
+    double** data
+    const long long* come
+    const long long* to
+    Py_ssize_t k, left, n
+
+
+cdef void move_rows(void* context, Py_ssize_t panel) noexcept nogil:
+    cdef Moves* job = <Moves*> context
+    cdef Py_ssize_t i
+    cdef double* data = job.data[panel]
+    for i in range(job.k):
+        memcpy(data + job.to[i] * WIDTH, data + job.come[i] * WIDTH, ROW)
+    memset(data + job.left * WIDTH, 0, (job.n - job.left) * ROW)
+
+
 cdef void in_columns(team_task task, Columns* job) noexcept nogil:
     """Do something to the rows of columns, shared out."""
     job.step = max(1, PART // (SHARED * job.k))
@@ -280,7 +297,7 @@ cdef class Gram:
         used[occupied] = keep[self.owner[occupied]]
         cdef Py_ssize_t front = -(-int(used.sum()) // WIDTH) * WIDTH
         behind = front + used[front:].nonzero()[0]
-        if len(behind) > tolerated:
+        if most and len(behind) > tolerated:
             behind = behind[-most:]
             self._exchange((~used[:front]).nonzero()[0][: len(behind)], behind)
 
@@ -326,12 +343,12 @@ cdef class Gram:
         hole = samples[samples < left]
         tail = left + (~gone[left:]).nonzero()[0]
         cdef const long long[::1] to = hole, come = tail
-        cdef Py_ssize_t p, i
+        cdef Moves job
+        job.data, job.k, job.left, job.n = self._data, to.shape[0], left, self.n
+        if job.k:
+            job.to, job.come = &to[0], &come[0]
         with nogil:
-            for p in range(self._n_panels):
-                for i in range(to.shape[0]):
-                    memcpy(self._data[p] + to[i] * WIDTH, self._data[p] + come[i] * WIDTH, ROW)
-                memset(self._data[p] + left * WIDTH, 0, (self.n - left) * ROW)
+            share(move_rows, &job, self._n_panels)
         self.slot_of[hole] = self.slot_of[tail]
         self.slot_of[left: self.n] = NO_SLOT
         moved = self.slot_of[hole]
@@ -371,47 +388,31 @@ cdef class Gram:
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,
                      double* out) noexcept nogil:
         """out = K[rows, slots] @ coef; -1 if there is no memory for it."""
-        cdef Py_ssize_t p, j
+        cdef Py_ssize_t p, j, count
         cdef Product job
         job.data, job.coef, job.rows, job.n_rows, job.out = self._data, coef, rows, n_rows, out
-        job.n_active = 0
+        job.n_active = job.n_single = 0
         job.active = <Py_ssize_t*> malloc(
             max(1, self._n_panels) * (1 + FEW) * sizeof(Py_ssize_t))
         if job.active == NULL:
             return -1
         job.single = job.active + self._n_panels
         for p in range(self._n_panels):
-            for j in range(WIDTH):
-                if coef[p * WIDTH + j] != 0.0:
-                    job.active[job.n_active] = p
-                    job.n_active += 1
-                    break
-        job.n_single = self._single_out(coef, job.active, &job.n_active, job.single)
+            count = 0
+            for j in range(p * WIDTH, (p + 1) * WIDTH):
+                count += coef[j] != 0.0
+            if count > FEW:
+                job.active[job.n_active] = p
+                job.n_active += 1
+                continue
+            for j in range(p * WIDTH, (p + 1) * WIDTH if count else 0):
+                if coef[j] != 0.0:
+                    job.single[job.n_single] = j
+                    job.n_single += 1
         job.step = max(LEAST_ROWS, PART // (1 + WIDTH * job.n_active + SHARED * job.n_single))
         share(some_rows, &job, (n_rows + job.step - 1) // job.step)
         free(job.active)
         return 0
-
-    cdef Py_ssize_t _single_out(
-        self, const double* coef, Py_ssize_t* active, Py_ssize_t* n_active, Py_ssize_t* single,
-    ) noexcept nogil:
-        """Panels with few coefficients are read column by column: moves them from active."""
-        cdef Py_ssize_t j, k, p, count, kept = 0, n_single = 0
-        for j in range(n_active[0]):
-            p = active[j]
-            count = 0
-            for k in range(WIDTH):
-                count += coef[p * WIDTH + k] != 0.0
-            if count > FEW:
-                active[kept] = p
-                kept += 1
-                continue
-            for k in range(WIDTH):
-                if coef[p * WIDTH + k] != 0.0:
-                    single[n_single] = p * WIDTH + k
-                    n_single += 1
-        n_active[0] = kept
-        return n_single
 
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,
                        double* out) noexcept nogil:

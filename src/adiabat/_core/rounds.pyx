@@ -197,20 +197,17 @@ cdef class Rounds:
         part = ((self._hi[row] if du > 0.0 else self._lo[row]) - self._u[row]) / du
         return part if part > 0.0 else 0.0
 
-    def answer(self, movers, double[::1] amounts):
+    def answer(self, movers, const double[::1] amounts):
         """Residuals of MARGIN rows after rows with columns moved by amounts."""
-        cdef const long long[::1] margin = self._factor.rows
-        cdef const long long[::1] slots = self._gram.slot_of[np.asarray(self._at)[movers]]
-        cdef Py_ssize_t i, j, k = slots.shape[0]
-        cdef double total
-        cdef double[::1] values = np.empty(k)
-        with nogil:
-            for i in range(margin.shape[0] if k else 0):
-                self._gram.row_into(self._at[margin[i]], &slots[0], k, &values[0])
-                total = 0.0
-                for j in range(k):
-                    total += values[j] * amounts[j]
-                self._residual[margin[i]] += total
+        cdef const long long[::1] margin = self._factor.rows, moved = movers
+        cdef const long long[::1] slot_of = self._gram.slot_of
+        cdef double[::1] coef = np.zeros(self._gram.n_slots), change = np.empty(margin.shape[0])
+        cdef Py_ssize_t i
+        for i in range(moved.shape[0]):
+            coef[slot_of[self._at[moved[i]]]] += amounts[i]
+        self._gram.multiply(coef, change, np.asarray(self._at)[margin])
+        for i in range(margin.shape[0]):
+            self._residual[margin[i]] += change[i]
 
     # ---- 2. the look ----------------------------------------------------------------------------
 

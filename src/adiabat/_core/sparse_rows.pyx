@@ -88,25 +88,28 @@ cdef class SparseRows:
         self._feature = np.empty(0, dtype=np.int32)
         self._value = np.empty(0)
 
-    def append(self, const double[:, :] rows):
+    def append(self, dense):
         """Add dense rows at the end."""
-        cdef Py_ssize_t i, j, p, k = rows.shape[0]
+        cdef const double[:, ::1] rows = np.ascontiguousarray(dense)
+        cdef Py_ssize_t i, j, p, n, k = rows.shape[0]
         lengths = np.zeros(k, dtype=np.int64)
         cdef int64_t[::1] count = lengths
         with nogil:
             for i in range(k):
+                n = 0
                 for j in range(rows.shape[1]):
-                    count[i] += rows[i, j] != 0.0
+                    n += rows[i, j] != 0.0
+                count[i] = n
         p = self._admit(lengths)
         cdef int32_t[::1] feature = self._feature
         cdef double[::1] value = self._value
         with nogil:
             for i in range(k):
                 for j in range(rows.shape[1]):
-                    if rows[i, j] != 0.0:
-                        feature[p] = <int32_t> j
-                        value[p] = rows[i, j]
-                        p += 1
+                    # no branch, whose outcome nobody can foresee: a zero is overwritten by the next
+                    feature[p] = <int32_t> j
+                    value[p] = rows[i, j]
+                    p += rows[i, j] != 0.0
 
     def append_entries(self, values, features, bounds):
         """Add rows at the end, given as in CSR: row i has entries bounds[i] to bounds[i + 1]."""
@@ -116,10 +119,10 @@ cdef class SparseRows:
         self._feature[p: self._end] = features[own]
 
     def _admit(self, lengths):
-        """Room for rows of these lengths at the end of the pool; returns where it begins."""
+        """Room for rows of these lengths, and an entry, at the end of the pool; where it begins."""
         cdef Py_ssize_t k = len(lengths), more = int(lengths.sum()), first
-        if self._end + more > len(self._value):
-            self._renew(self.nnz + more)
+        if self._end + more >= len(self._value):
+            self._renew(self.nnz + more + 1)
         if self.n + k > len(self._start):
             room = max(self.n + k + (self.n + k) // 8, self.n + self.n // 2) - self.n
             self._start = np.concatenate([self._start[: self.n], np.zeros(room, dtype=np.int64)])

@@ -275,11 +275,13 @@ class Solver:
         where[tail] = hole
         for machine in self.machines.values() if len(tail) else ():
             machine.at = where.take(machine.at)
-        self._untidy += sum(change.size for change in changes.values())
+        changed = sum(change.size for change in changes.values())
+        self._untidy += changed
         if self._is_large(changes):
             self._tidy(0, self.samples.n)
         elif self._untidy >= TIDYING:
-            self._tidy(STRAGGLERS, TIDYING)
+            # many rows move more columns than can be put back meanwhile: the next few rows do it
+            self._tidy(STRAGGLERS, TIDYING if changed <= TIDYING else 0)
         return where
 
     def _tidy(self, tolerated: int, most: int) -> None:

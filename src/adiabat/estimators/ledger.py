@@ -157,15 +157,15 @@ class Ledger:
         kind, values = _normalise(_as_list(ids))
         self._require_kind(kind, "ids", len(self))
         _require_unique(values, "ids")
-        serial_of = self._serial_of
-        if missing == "raise":
-            unknown = [value for value in values if value not in serial_of]
-            if unknown:
+        serials = [self._serial_of.get(value) for value in values]
+        if None in serials:
+            if missing == "raise":
+                unknown = [value for value in values if value not in self._serial_of]
                 raise IdError(
                     f"ids: {_listing(unknown)} not known to this model; "
                     "pass missing='ignore' to pass over them"
                 )
-        serials = [serial_of[value] for value in values if value in serial_of]
+            serials = [serial for serial in serials if serial is not None]
         return np.searchsorted(self._serials, np.array(serials, np.int64)).astype(np.int64)
 
     def append(self, ids: Iterable[Any]) -> None:

@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 # Labels up to which they are looked up one by one.
-FEW_LABELS = 16
+FEW_LABELS = 256
 
 
 class SVC(ClassifierMixin, AlongC, KernelMachine):
