@@ -7,6 +7,7 @@ does without these too, in NumPy (`adiabat.certificate`).
 """
 
 from libc.math cimport NAN, fabs
+from libc.string cimport memset
 
 import numpy as np
 
@@ -17,6 +18,7 @@ cdef enum:
     PART = 1 << 17      # entries that one reads at a time
     LEAST = 16          # rows of a part
     LINE = 8            # entries in a line of the cache: what a column by itself costs in a row
+    LANES = 8           # sums side by side
 
 
 cdef struct Job:
@@ -104,39 +106,62 @@ def weigh(panels, const double[:, ::1] weights, double[:, ::1] out):
         share(some_rows, &job, (n + job.step - 1) // job.step)
 
 
+cdef struct Sums:
+    # over rows, in lanes: in one sum every addition would wait for the last
+    double[LANES] worst, gap, any_r, total, carry, ur, ut
+
+
+cdef inline double add(double a, double b, double* carry) noexcept nogil:
+    # a + b; what rounding took from it is added to carry
+    cdef double s = a + b, part = s - a
+    carry[0] += (a - (s - part)) + (b - part)
+    return s
+
+
+cdef inline void hear(Sums* s, Py_ssize_t lane, double r, double u, double t, double lo,
+                      double hi) noexcept nogil:
+    cdef double low = lo - u, high = u - hi
+    s.any_r[lane] += r - r  # NaN, if one r is that or infinite
+    low = r if low < 0.0 else low
+    high = -r if high < 0.0 else high
+    low = low if low > high else high
+    s.worst[lane] = low if low > s.worst[lane] else s.worst[lane]
+    low, high = r * lo, r * hi
+    s.gap[lane] += r * u - (low if low < high else high)
+    # with compensation: rounding in this sum would be taken for a fault
+    s.total[lane] = add(s.total[lane], u, &s.carry[lane])
+    s.ur[lane] += u * r
+    s.ut[lane] += u * t
+
+
 def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
             const double[::1] hi, double d, double b):
     """(residual, gap) of one machine: as `adiabat.certificate.judge`, in one pass."""
-    cdef Py_ssize_t i, n = u.shape[0]
-    cdef double worst = 0.0, gap = 0.0, total = 0.0, carry = 0.0, ur = 0.0, ut = 0.0
-    cdef double value, sum_, low, high, any_r = 0.0
+    cdef Py_ssize_t i, j, lane, n = u.shape[0]
+    cdef Sums s
     if n == 0:
         return 0.0, 0.0
     if not (r.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == n):
         raise ValueError("rows do not fit")
+    memset(&s, 0, sizeof(s))
     with nogil:
-        for i in range(n):
-            # without branches, whose outcome nobody can foresee
-            low, high = lo[i] - u[i], u[i] - hi[i]
-            any_r += r[i] - r[i]  # NaN, if one r is that or infinite
-            value = r[i] if low < 0.0 else low
-            worst = value if value > worst else worst
-            value = -r[i] if high < 0.0 else high
-            worst = value if value > worst else worst
-            low, high = r[i] * lo[i], r[i] * hi[i]
-            gap += r[i] * u[i] - (low if low < high else high)
-        for i in range(n):
-            value = u[i]
-            if value != 0.0:
-                # with compensation: rounding in this sum would be taken for a fault
-                sum_ = total + value
-                carry += (total - sum_) + value if fabs(total) >= fabs(value) else (
-                    (value - sum_) + total)
-                total = sum_
-                ur += value * r[i]
-                ut += value * t[i]
-    if not (any_r == 0.0 and total - total == 0.0):
+        for i in range(n // LANES):
+            for lane in range(LANES):
+                j = i * LANES + lane
+                hear(&s, lane, r[j], u[j], t[j], lo[j], hi[j])
+        for j in range(n - n % LANES, n):
+            hear(&s, 0, r[j], u[j], t[j], lo[j], hi[j])
+        for lane in range(1, LANES):
+            s.worst[0] = max(s.worst[0], s.worst[lane])
+            s.gap[0] += s.gap[lane]
+            s.any_r[0] += s.any_r[lane]
+            s.carry[0] += s.carry[lane]
+            s.total[0] = add(s.total[0], s.total[lane], &s.carry[0])
+            s.ur[0] += s.ur[lane]
+            s.ut[0] += s.ut[lane]
+    if not (s.any_r[0] == 0.0 and s.total[0] - s.total[0] == 0.0):
         return NAN, NAN
-    worst = max(worst, fabs(total + carry - d))
     # u'Ku = sum u (r + t) - b d, so the objective needs no second product with K
-    return worst, max(gap, 0.0) / max(1.0, fabs(0.5 * (ur - b * d - ut)))
+    cdef double objective = 0.5 * (s.ur[0] - b * d - s.ut[0])
+    return (max(s.worst[0], fabs(s.total[0] + s.carry[0] - d)),
+            max(s.gap[0], 0.0) / max(1.0, fabs(objective)))

@@ -25,6 +25,7 @@ import numpy as np
 from adiabat._core.box import coordinate_descent
 from adiabat._core.factor cimport Factor
 from adiabat._core.gram cimport Gram
+from adiabat._core.sums cimport Weights, weigh_up
 
 # What sum u may differ from d by rounding, as a part of the sum of |u|.
 cdef double SLACK = 1e-13
@@ -62,24 +63,15 @@ cdef class Rounds:
 
     def measure(self, double d):
         """Sum u against d, and the size of the weights; whether the sum is right."""
-        cdef Py_ssize_t i
-        cdef double total = 0.0, carry = 0.0, weight = 0.0, largest = 0.0, size, value, sum_
-        with nogil:
-            for i in range(self._u.shape[0]):
-                value = self._u[i]
-                if value == 0.0:
-                    continue
-                size = fabs(value)
-                weight += size
-                if size > largest:
-                    largest = size
-                # with compensation: rounding in this sum would be taken for something to mend
-                sum_ = total + value
-                carry += (total - sum_) + value if fabs(total) >= size else (value - sum_) + total
-                total = sum_
-        self.missing = d - (total + carry)
-        self.weight, self._largest = weight, largest
-        return fabs(self.missing) <= SLACK * (fabs(d) + weight) + 1e-300
+        # rounding in this sum would be taken for something to mend
+        cdef Weights w
+        if self._u.shape[0]:
+            with nogil:
+                w = weigh_up(self._u.shape[0], &self._u[0])
+        else:
+            w.total = w.size = w.largest = 0.0
+        self.missing, self.weight, self._largest = d - w.total, w.size, w.largest
+        return fabs(self.missing) <= SLACK * (fabs(d) + w.size) + 1e-300
 
     cdef double _room(self, Py_ssize_t row) noexcept nogil:
         cdef double box = self._hi[row] - self._lo[row]
@@ -220,15 +212,18 @@ cdef class Rounds:
         cdef Py_ssize_t i, count = 0
         rows = np.empty(self._u.shape[0], dtype=np.int64)
         cdef long long[::1] out = rows
+        cdef const double[::1] delta = self._delta, r = self._r
+        cdef const unsigned char[::1] inside = self._inside
+        cdef unsigned char moved, seen
         with nogil:
-            for i in range(self._u.shape[0]):
-                if self._delta[i] != 0.0:
-                    of_old[i] = look[i] = 1
-                elif look[i] and fabs(self._r[i]) > reach:
-                    look[i] = 0
-                if look[i] and not self._inside[i]:
-                    out[count] = i
-                    count += 1
+            # without branches, whose outcome nobody can foresee
+            for i in range(delta.shape[0]):
+                moved = delta[i] != 0.0
+                of_old[i] |= moved
+                seen = moved | (look[i] & (fabs(r[i]) <= reach))
+                look[i] = seen
+                out[count] = i
+                count += seen & (inside[i] ^ 1)
         return rows[:count]
 
     def moved(self):
@@ -238,14 +233,15 @@ cdef class Rounds:
         rows = np.empty(self._u.shape[0], dtype=np.int64)
         bare = np.empty(self._u.shape[0], dtype=np.int64)
         cdef long long[::1] moved = rows, without = bare
+        cdef const double[::1] delta = self._delta
         with nogil:
-            for i in range(self._u.shape[0]):
-                if self._delta[i] != 0.0:
-                    moved[count] = i
-                    count += 1
-                    if slot_of[self._at[i]] < 0:
-                        without[lacking] = i
-                        lacking += 1
+            for i in range(delta.shape[0]):
+                moved[count] = i
+                count += delta[i] != 0.0
+            for i in range(count):
+                if slot_of[self._at[moved[i]]] < 0:
+                    without[lacking] = moved[i]
+                    lacking += 1
         return rows[:count], bare[:lacking]
 
     def look(self, rows, moved, double db):

@@ -6,6 +6,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from adiabat._core.sums cimport LANES, weigh_up
+
 
 def without(array, const long long[::1] gone, more=None):
     """A copy of a 1-D array, of a plain type, without the entries at `gone` (ascending).
@@ -59,23 +61,26 @@ def codes_in(const long long[::1] target):
 
 def reach(const double[::1] lo, const double[::1] hi):
     """How far boxes extend from 0 at most."""
-    cdef Py_ssize_t i
-    cdef double least = 0.0, most = 0.0
-    for i in range(lo.shape[0]):
-        least = lo[i] if lo[i] < least else least
-        most = hi[i] if hi[i] > most else most
-    return max(-least, most)
+    cdef Py_ssize_t i, lane, n = lo.shape[0]
+    cdef double[LANES] most
+    cdef double low, high
+    for lane in range(LANES):
+        most[lane] = 0.0
+    for i in range(n):
+        lane = i & (LANES - 1)
+        low, high = -lo[i], hi[i]
+        high = low if low > high else high
+        most[lane] = high if high > most[lane] else most[lane]
+    for lane in range(1, LANES):
+        most[0] = max(most[0], most[lane])
+    return most[0]
 
 
 def sizes(const double[::1] u, const double[::1] t):
     """(sum |u|, max |t|), at least 0."""
-    cdef Py_ssize_t i
-    cdef double total = 0.0, most = 0.0, value
-    for i in range(u.shape[0]):
-        value = t[i] if t[i] >= 0.0 else -t[i]
-        most = value if value > most else most
-        total += u[i] if u[i] >= 0.0 else -u[i]
-    return total, most
+    if u.shape[0] == 0:
+        return 0.0, 0.0
+    return weigh_up(u.shape[0], &u[0]).size, weigh_up(t.shape[0], &t[0]).largest
 
 
 def nonzero(const double[::1] values):
