@@ -27,7 +27,7 @@ import numpy as np
 
 from adiabat._core.blas cimport axpy, dot, potrf, trsv_lower
 from adiabat._core.triangle cimport (
-    backward, forward, leaving_room, let_go, lined, project, project_room,
+    backward, close_up, forward, leaving_room, leaving_traces, let_go, lined, project, project_room,
 )
 
 cdef enum:
@@ -94,29 +94,14 @@ cdef class Factor:
 
     cdef void _close_up(self) noexcept nogil:
         """Let the rows that are there move up to where others were."""
-        cdef Py_ssize_t i, j, k, run, cap = self._capacity
-        cdef double* column
+        cdef Py_ssize_t j
         if self._extent == self.size:
             return
-        for j in range(self.size):
-            column = self._L + self._place[j] * cap
-            i = j
-            while i < self.size:
-                run = i + 1
-                while run < self.size and self._place[run] - self._place[i] == run - i:
-                    run += 1
-                memmove(self._L + j * cap + i, column + self._place[i],
-                        (run - i) * sizeof(double))
-                i = run
-            self._zp[j] = self._zp[self._place[j]]
+        close_up(self._extent, self._L, self._capacity, self._zp, self._place, self.size,
+                 self._roomp)
         for j in range(self.size):
             self._place[j] = j
-            memset(self._L + j * cap + self.size, 0, (self._extent - self.size) * sizeof(double))
-        for k in range(self.size, self._extent):
-            memset(self._L + k * cap + self.size, 0, (self._extent - self.size) * sizeof(double))
-            self._zp[k] = 0.0
-        self._extent = self.size
-        self._idle = 0
+        self._extent, self._idle = self.size, 0
 
     cdef void _spread(self, const double* values, double shift, double* x) noexcept nogil:
         """x = values + shift, each at its row's place; 0 where there is none."""
@@ -147,7 +132,7 @@ cdef class Factor:
             if self._capacity:
                 memset(self._zp + n, 0, more * sizeof(double))
                 memset(self._xp, 0, self._capacity * sizeof(double))
-                memset(self._roomp, 0, leaving_room(self._reached) * sizeof(double))
+                memset(self._roomp, 0, leaving_traces(self._reached) * sizeof(double))
         self._reached = n
 
     def prepare(self, double[:, ::1] cross, double[:, ::1] own):

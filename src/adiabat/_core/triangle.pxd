@@ -10,4 +10,7 @@ cdef Py_ssize_t project_room(Py_ssize_t k) noexcept nogil
 cdef void let_go(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long long* gone,
                  Py_ssize_t k, double* room) noexcept nogil
 cdef Py_ssize_t leaving_room(Py_ssize_t n) noexcept nogil
+cdef Py_ssize_t leaving_traces(Py_ssize_t n) noexcept nogil
 cdef Py_ssize_t lined(Py_ssize_t n) noexcept nogil
+cdef void close_up(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long long* place,
+                   Py_ssize_t size, double* room) noexcept nogil

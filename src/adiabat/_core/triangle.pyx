@@ -6,6 +6,8 @@ Newcomers and leavers go through L once for each eight of them, and each time th
 what straddles two of them is written at half of it.
 """
 
+from libc.string cimport memcpy, memset
+
 from adiabat._core.blas cimport gemm
 from adiabat._core.team cimport share
 
@@ -13,6 +15,9 @@ cdef extern from "relay.h":
     ctypedef struct relay:
         pass
     void relay_begin(relay* r) noexcept nogil
+    Py_ssize_t relay_take(relay* r) noexcept nogil
+    Py_ssize_t relay_wait(relay* r, Py_ssize_t known) noexcept nogil
+    void relay_pass(relay* r, Py_ssize_t block) noexcept nogil
 
 cdef extern from "leave.h":
     enum:
@@ -42,6 +47,7 @@ cdef enum:
     LEAST = 320     # rows worth sharing
     HANDS = 4       # that share a relay, at most: each block waits for the last
     TOGETHER = 64   # rows of the Schur complement that one takes at a time, at most
+    CLOSED = 8      # columns that move up together
 
 
 cdef void join_forward(void* context, Py_ssize_t part) noexcept nogil:
@@ -122,7 +128,12 @@ cdef Py_ssize_t lined(Py_ssize_t n) noexcept nogil:
 
 
 cdef Py_ssize_t leaving_room(Py_ssize_t n) noexcept nogil:
-    """Numbers that `let_go` wants as room with n rows."""
+    """Numbers that `let_go` and `close_up` want as room with n rows."""
+    return max(leaving_traces(n), HANDS * CLOSED * n)
+
+
+cdef Py_ssize_t leaving_traces(Py_ssize_t n) noexcept nogil:
+    """Numbers of it that hold something of the rows when `let_go` is done."""
     return (LEAVE_MOST + 1) * n
 
 
@@ -146,3 +157,55 @@ cdef void let_go(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long 
         relay_begin(&d.blocks)
         share(join_leave, &d, HANDS if n - d.gone[0] > LEAST else 1)
         last = first
+
+
+cdef struct Closing:
+    # of n rows and columns those at place[:size] stay; the first that moves
+    double* L
+    const long long* place
+    Py_ssize_t n, size, cap, first
+    double* room
+    relay blocks
+
+
+cdef void some_columns_close(void* context, Py_ssize_t part) noexcept nogil:
+    # A block of columns goes where others have been, once all blocks before it have been taken up.
+    cdef Closing* c = <Closing*> context
+    cdef double* own = c.room + part * CLOSED * c.size
+    cdef const double* column
+    cdef Py_ssize_t i, j, first, last, top, known, block = relay_take(&c.blocks)
+    while block * CLOSED < c.size:
+        first = block * CLOSED
+        last = min(first + CLOSED, c.size)
+        for j in range(first, last):
+            column = c.L + c.place[j] * c.cap
+            for i in range(max(j, c.first), c.size):
+                own[(j - first) * c.size + i] = column[c.place[i]]
+        known = 0
+        while known < block:
+            known = relay_wait(&c.blocks, known)
+        relay_pass(&c.blocks, block)
+        for j in range(first, last):
+            top = max(j, c.first)
+            memcpy(c.L + j * c.cap + top, own + (j - first) * c.size + top,
+                   (c.size - top) * sizeof(double))
+            memset(c.L + j * c.cap + c.size, 0, (c.n - c.size) * sizeof(double))
+        block = relay_take(&c.blocks)
+    memset(own, 0, CLOSED * c.size * sizeof(double))
+
+
+cdef void close_up(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long long* place,
+                   Py_ssize_t size, double* room) noexcept nogil:
+    """Rows and columns at place[:size] (ascending) move up to where others were; so does z."""
+    cdef Py_ssize_t j
+    cdef Closing c
+    c.L, c.place, c.n, c.size, c.cap, c.first, c.room = L, place, n, size, cap, 0, room
+    while c.first < size and place[c.first] == c.first:
+        c.first += 1
+    relay_begin(&c.blocks)
+    share(some_columns_close, &c, HANDS if size > LEAST else 1)
+    for j in range(size):
+        z[j] = z[place[j]]
+    for j in range(size, n):
+        memset(L + j * cap + size, 0, (n - size) * sizeof(double))
+        z[j] = 0.0
