@@ -16,11 +16,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define RELAY_PAUSE() __builtin_ia32_pause()
-#else
-#define RELAY_PAUSE() ((void) 0)
-#endif
+#include "pause.h"
 
 enum { RELAY_PATIENCE = 2000 }; /* looks at a block begun by another before the core is offered */
 
@@ -42,7 +38,7 @@ static ptrdiff_t relay_wait(relay *r, ptrdiff_t known)
 {
     ptrdiff_t done;
     for (int looks = 0; (done = atomic_load(&r->done)) <= known; looks++) {
-        RELAY_PAUSE();
+        PAUSE();
         if (looks > RELAY_PATIENCE)
             sched_yield();
     }

@@ -39,6 +39,8 @@ static void team_alone(team_task task, void *context, ptrdiff_t parts)
 #include <stdlib.h>
 #include <time.h>
 
+#include "pause.h"
+
 enum {
     TEAM_MOST = 16,          /* threads, the caller included: memory feeds no more */
     TEAM_PARTS = 4095,       /* of one owner; more parts are several jobs */
@@ -48,14 +50,6 @@ enum {
     TEAM_PATIENCE = 2000,    /* looks at a part begun by another before the core is offered to it */
     TEAM_LINE = 64           /* bytes of a line of the cache */
 };
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#define TEAM_PAUSE() __builtin_ia32_pause()
-#elif defined(__aarch64__) && defined(__GNUC__)
-#define TEAM_PAUSE() __asm__ __volatile__("yield")
-#else
-#define TEAM_PAUSE() ((void) 0)
-#endif
 
 /* What one owner has to do: the number of the job (32 bits), threads (8), parts of his (12), the next
  * of them (12): in one word, so that nobody takes a part of one job for that of another. */
@@ -130,7 +124,7 @@ static int team_watch(const team_helper *h, uint32_t seen)
         for (int looks = 0; looks < TEAM_LOOKS; looks++) {
             if (atomic_load(&h->of->number) != seen && team_wants(h))
                 return 1;
-            TEAM_PAUSE();
+            PAUSE();
         }
         sched_yield();
         now = team_now();
@@ -251,7 +245,7 @@ static void team_run(team *t, ptrdiff_t first, ptrdiff_t parts, int threads)
     team_wake(t);
     team_work(t, 0);
     for (int looks = 0; atomic_load(&t->done) < parts; looks++) {
-        TEAM_PAUSE();
+        PAUSE();
         if (looks > TEAM_PATIENCE)
             sched_yield();
     }
