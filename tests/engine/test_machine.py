@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from copy import deepcopy
 
 import numpy as np
 import numpy.typing as npt
@@ -103,11 +104,35 @@ def test_finish_takes_rows_out_and_renumbers_the_margin() -> None:
 # There and back
 
 
+SOME = np.array([1, 4])
+CHANGES = {
+    "rows come": boxes([3, 4]),
+    "rows leave": RowChange(remove=SOME),
+    "boxes and targets move": RowChange(
+        rebound=SOME, rebound_t=np.zeros(2), rebound_lo=np.full(2, -0.5), rebound_hi=np.full(2, 0.5)
+    ),
+    "the sum moves": RowChange(d=0.25),
+}
+
+
+@pytest.mark.parametrize("carry", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_leaves_the_arrays_of_a_snapshot_alone(change: str, carry: bool) -> None:
+    """The snapshot has the machine's own arrays, until `begin` replaces them all."""
+    machine = settled().machine
+    before = machine.snapshot()
+    copy = deepcopy(before)
+    machine.begin(CHANGES[change], carry)
+    assert same(before, copy)
+    for name in ("at", "t", "lo", "hi", "u", "r"):
+        assert not np.shares_memory(getattr(machine, name), getattr(before, name)), name
+
+
 def test_restore_brings_everything_back() -> None:
     rig = settled()
     machine = rig.machine
     before = machine.snapshot()
-    copy = machine.snapshot()
+    copy = deepcopy(before)  # the snapshot has the machine's own arrays, until `begin`
     machine.begin(boxes([3, 4]))
     machine.lo[:] = -9.0
     machine.u += 1.0

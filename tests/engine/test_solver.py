@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, NoReturn
 
 import numpy as np
@@ -58,7 +59,7 @@ def state(rig: Rig) -> dict[str, Any]:
         "owners": samples.gram.owner[samples.gram.owner >= samples.n],
     }
     for key, machine in solver.machines.items():
-        saved = machine.snapshot()
+        saved = deepcopy(machine.snapshot())  # else it would follow what went wrong
         found |= {f"{key}.{name}": value for name, value in vars(saved).items()}
         found[f"{key}.in_margin"] = machine.in_margin.copy()
         lower = machine.factor.lower()

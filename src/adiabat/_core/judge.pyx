@@ -7,7 +7,6 @@ does without these too, in NumPy (`adiabat.certificate`).
 """
 
 from libc.math cimport NAN, fabs
-from libc.string cimport memset
 
 import numpy as np
 
@@ -143,7 +142,9 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
         return 0.0, 0.0
     if not (r.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == n):
         raise ValueError("rows do not fit")
-    memset(&s, 0, sizeof(s))
+    for lane in range(LANES):
+        s.worst[lane] = s.gap[lane] = s.any_r[lane] = s.ur[lane] = s.ut[lane] = 0.0
+        s.total[lane] = s.carry[lane] = 0.0
     with nogil:
         for i in range(n // LANES):
             for lane in range(LANES):

@@ -204,16 +204,6 @@ DEFINE_LEAVE(2, 4)
 DEFINE_LEAVE(4, 4)
 DEFINE_LEAVE(8, 2)
 
-static void leave(departure *d)
-{
-    if (d->k <= 1)
-        leave_1(d);
-    else if (d->k <= 2)
-        leave_2(d);
-    else if (d->k <= 4)
-        leave_4(d);
-    else
-        leave_8(d);
-}
+static void leave(departure *d) { OF_SIZE(leave, d->k)(d); }
 
 #endif

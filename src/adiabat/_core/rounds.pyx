@@ -25,7 +25,7 @@ import numpy as np
 from adiabat._core.box import coordinate_descent
 from adiabat._core.factor cimport Factor
 from adiabat._core.gram cimport Gram
-from adiabat._core.sums cimport Weights, weigh_up
+from adiabat._core.sums cimport Sizes, sizes_of, sum_of
 
 # What sum u may differ from d by rounding, as a part of the sum of |u|.
 cdef double SLACK = 1e-13
@@ -63,15 +63,16 @@ cdef class Rounds:
 
     def measure(self, double d):
         """Sum u against d, and the size of the weights; whether the sum is right."""
-        # rounding in this sum would be taken for something to mend
-        cdef Weights w
-        if self._u.shape[0]:
+        cdef Py_ssize_t n = self._u.shape[0]
+        cdef Sizes sizes
+        self.missing, self.weight, self._largest = d, 0.0, 0.0
+        if n:
             with nogil:
-                w = weigh_up(self._u.shape[0], &self._u[0])
-        else:
-            w.total = w.size = w.largest = 0.0
-        self.missing, self.weight, self._largest = d - w.total, w.size, w.largest
-        return fabs(self.missing) <= SLACK * (fabs(d) + w.size) + 1e-300
+                # rounding in this sum would be taken for something to mend
+                self.missing = d - sum_of(n, &self._u[0])
+                sizes = sizes_of(n, &self._u[0])
+            self.weight, self._largest = sizes.total, sizes.largest
+        return fabs(self.missing) <= SLACK * (fabs(d) + self.weight) + 1e-300
 
     cdef double _room(self, Py_ssize_t row) noexcept nogil:
         cdef double box = self._hi[row] - self._lo[row]

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from adiabat._core.sums cimport LANES, weigh_up
+from adiabat._core.sums cimport sizes_of
 
 
 def without(array, const long long[::1] gone, more=None):
@@ -60,27 +60,17 @@ def codes_in(const long long[::1] target):
 
 
 def reach(const double[::1] lo, const double[::1] hi):
-    """How far boxes extend from 0 at most."""
-    cdef Py_ssize_t i, lane, n = lo.shape[0]
-    cdef double[LANES] most
-    cdef double low, high
-    for lane in range(LANES):
-        most[lane] = 0.0
-    for i in range(n):
-        lane = i & (LANES - 1)
-        low, high = -lo[i], hi[i]
-        high = low if low > high else high
-        most[lane] = high if high > most[lane] else most[lane]
-    for lane in range(1, LANES):
-        most[0] = max(most[0], most[lane])
-    return most[0]
+    """How far boxes extend from 0 at most: max(-lo, hi), which for lo <= hi is max(|lo|, |hi|)."""
+    if lo.shape[0] == 0:
+        return 0.0
+    return max(sizes_of(lo.shape[0], &lo[0]).largest, sizes_of(hi.shape[0], &hi[0]).largest)
 
 
 def sizes(const double[::1] u, const double[::1] t):
     """(sum |u|, max |t|), at least 0."""
     if u.shape[0] == 0:
         return 0.0, 0.0
-    return weigh_up(u.shape[0], &u[0]).size, weigh_up(t.shape[0], &t[0]).largest
+    return sizes_of(u.shape[0], &u[0]).total, sizes_of(t.shape[0], &t[0]).largest
 
 
 def nonzero(const double[::1] values):

@@ -188,16 +188,6 @@ static void substitute_backward(substitution *s)
     }
 }
 
-static void substitute_forward(substitution *s)
-{
-    if (s->k <= 1)
-        forward_1(s);
-    else if (s->k <= 2)
-        forward_2(s);
-    else if (s->k <= 4)
-        forward_4(s);
-    else
-        forward_8(s);
-}
+static void substitute_forward(substitution *s) { OF_SIZE(forward, s->k)(s); }
 
 #endif

@@ -2,16 +2,36 @@
 """Sums over all rows, in lanes: in one sum every addition would wait for the last."""
 
 from libc.math cimport fabs
-from libc.string cimport memset
 
 cdef enum:
     LANES = 8
 
 
-cdef struct Weights:
-    double total        # sum u, to twice the precision
-    double size         # sum |u|
+cdef struct Sizes:
+    double total        # sum |u|
     double largest      # max |u|
+
+
+cdef inline Sizes sizes_of(Py_ssize_t n, const double* u) noexcept nogil:
+    cdef double[LANES] total, largest
+    cdef double value
+    cdef Py_ssize_t i, lane
+    cdef Sizes sizes
+    sizes.total = sizes.largest = 0.0
+    for lane in range(LANES):
+        total[lane] = largest[lane] = 0.0
+    for i in range(n // LANES):
+        for lane in range(LANES):
+            value = fabs(u[i * LANES + lane])
+            total[lane] += value
+            largest[lane] = value if value > largest[lane] else largest[lane]
+    for i in range(n - n % LANES, n):
+        sizes.total += fabs(u[i])
+        sizes.largest = max(sizes.largest, fabs(u[i]))
+    for lane in range(LANES):
+        sizes.total += total[lane]
+        sizes.largest = max(sizes.largest, largest[lane])
+    return sizes
 
 
 cdef inline double two_sum(double a, double b, double* rest) noexcept nogil:
@@ -21,33 +41,18 @@ cdef inline double two_sum(double a, double b, double* rest) noexcept nogil:
     return s
 
 
-cdef struct Lanes:
-    double[LANES] total, rest, size, largest
-
-
-cdef inline void weigh_one(Lanes* s, Py_ssize_t lane, double u) noexcept nogil:
-    cdef double value = fabs(u)
-    s.total[lane] = two_sum(s.total[lane], u, &s.rest[lane])
-    s.size[lane] += value
-    s.largest[lane] = value if value > s.largest[lane] else s.largest[lane]
-
-
-cdef inline Weights weigh_up(Py_ssize_t n, const double* u) noexcept nogil:
+cdef inline double sum_of(Py_ssize_t n, const double* u) noexcept nogil:
+    # sum u, to twice the precision
+    cdef double[LANES] total, rest
     cdef Py_ssize_t i, lane
-    cdef double rest = 0.0
-    cdef Weights w
-    cdef Lanes s
-    memset(&s, 0, sizeof(s))
+    for lane in range(LANES):
+        total[lane] = rest[lane] = 0.0
     for i in range(n // LANES):
         for lane in range(LANES):
-            weigh_one(&s, lane, u[i * LANES + lane])
+            total[lane] = two_sum(total[lane], u[i * LANES + lane], &rest[lane])
     for i in range(n - n % LANES, n):
-        weigh_one(&s, 0, u[i])
-    w.total = w.size = w.largest = 0.0
-    for lane in range(LANES):
-        w.total = two_sum(w.total, s.total[lane], &rest)
-        rest += s.rest[lane]
-        w.size += s.size[lane]
-        w.largest = max(w.largest, s.largest[lane])
-    w.total += rest
-    return w
+        total[0] = two_sum(total[0], u[i], &rest[0])
+    for lane in range(1, LANES):
+        total[0] = two_sum(total[0], total[lane], &rest[0])
+        rest[0] += rest[lane]
+    return total[0] + rest[0]

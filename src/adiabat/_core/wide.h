@@ -30,4 +30,8 @@ typedef double eight;
 #endif
 enum { LANES = sizeof(eight) / sizeof(double) };
 
+/* The function for the next power of two from k, at most 8, on. */
+#define OF_SIZE(NAME, k) \
+    ((k) <= 1 ? NAME##_1 : (k) <= 2 ? NAME##_2 : (k) <= 4 ? NAME##_4 : NAME##_8)
+
 #endif

@@ -39,14 +39,16 @@ REFRESH = 8
 ROUNDINGS = 64.0
 EPSILON = float(np.finfo(np.float64).eps)
 
-_NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 
 
-def _no_rows() -> IntArray:
-    return _NO_ROWS
+def no_rows() -> IntArray:
+    """No rows, or places, as the default of a field."""
+    return NO_ROWS
 
 
-def _no_values() -> FloatArray:
+def no_values() -> FloatArray:
+    """No values, as the default of a field."""
     return np.empty(0)
 
 
@@ -54,17 +56,17 @@ def _no_values() -> FloatArray:
 class RowChange:
     """What happens to the rows of one machine in one update."""
 
-    remove: IntArray = field(default_factory=_no_rows)
-    add_at: IntArray = field(default_factory=_no_rows)
-    add_t: FloatArray = field(default_factory=_no_values)
-    add_lo: FloatArray = field(default_factory=_no_values)
-    add_hi: FloatArray = field(default_factory=_no_values)
+    remove: IntArray = field(default_factory=no_rows)
+    add_at: IntArray = field(default_factory=no_rows)
+    add_t: FloatArray = field(default_factory=no_values)
+    add_lo: FloatArray = field(default_factory=no_values)
+    add_hi: FloatArray = field(default_factory=no_values)
     add_u: FloatArray | None = None  # where they start; at 0 by default
-    add_margin: IntArray = field(default_factory=_no_rows)  # which of them start in MARGIN
-    rebound: IntArray = field(default_factory=_no_rows)
-    rebound_t: FloatArray = field(default_factory=_no_values)
-    rebound_lo: FloatArray = field(default_factory=_no_values)
-    rebound_hi: FloatArray = field(default_factory=_no_values)
+    add_margin: IntArray = field(default_factory=no_rows)  # which of them start in MARGIN
+    rebound: IntArray = field(default_factory=no_rows)
+    rebound_t: FloatArray = field(default_factory=no_values)
+    rebound_lo: FloatArray = field(default_factory=no_values)
+    rebound_hi: FloatArray = field(default_factory=no_values)
     d: float | None = None
 
     @property
@@ -125,7 +127,7 @@ class Machine:
     @property
     def margin(self) -> IntArray:
         """MARGIN rows, in the factor's order."""
-        return self.factor.rows if self.factor is not None else _NO_ROWS
+        return self.factor.rows if self.factor is not None else NO_ROWS
 
     # -- all or nothing --------------------------------------------------------------------------
 
@@ -292,7 +294,7 @@ class Machine:
             corner = np.where(low, self.lo, self.hi)
             if self.imbalance(corner) == 0.0:
                 self.u = corner
-                self.refactor(_NO_ROWS)
+                self.refactor(NO_ROWS)
         if len(self.margin):
             return
         least = float(np.max(-self.r[self.u < self.hi], initial=-np.inf))

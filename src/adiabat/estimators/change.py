@@ -9,18 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adiabat.engine.machine import no_rows, no_values
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-_NONE: IntArray = np.empty(0, dtype=np.int64)
-
-
-def _no_places() -> IntArray:
-    return _NONE
-
-
-def _no_values() -> FloatArray:
-    return np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -34,14 +26,14 @@ class Change:
 
     ids: list[Any]
     X: Any = None
-    target: npt.NDArray[Any] = field(default_factory=_no_values)
-    weight: FloatArray = field(default_factory=_no_values)
-    removed: IntArray = field(default_factory=_no_places)
-    replaced: IntArray = field(default_factory=_no_places)
-    retargeted: IntArray = field(default_factory=_no_places)
-    new_target: npt.NDArray[Any] = field(default_factory=_no_values)
-    reweighed: IntArray = field(default_factory=_no_places)
-    new_weight: FloatArray = field(default_factory=_no_values)
+    target: npt.NDArray[Any] = field(default_factory=no_values)
+    weight: FloatArray = field(default_factory=no_values)
+    removed: IntArray = field(default_factory=no_rows)
+    replaced: IntArray = field(default_factory=no_rows)
+    retargeted: IntArray = field(default_factory=no_rows)
+    new_target: npt.NDArray[Any] = field(default_factory=no_values)
+    reweighed: IntArray = field(default_factory=no_rows)
+    new_weight: FloatArray = field(default_factory=no_values)
     passing: list[Any] = field(default_factory=list)
 
     @property

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from adiabat._core.rows import nonzero, without
 from adiabat.certificate import Certificate, judge
-from adiabat.engine.machine import Machine, RowChange
+from adiabat.engine.machine import NO_ROWS, Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
 from adiabat.engine.trace import RowNames, Trace, name_rows
 from adiabat.estimators.change import Change
@@ -29,8 +29,6 @@ IntArray = npt.NDArray[np.int64]
 
 # Kernel values are recomputed for at most this many entries at a time (64 MB).
 BLOCK_ENTRIES = 8_000_000
-
-_NONE: IntArray = np.empty(0, dtype=np.int64)
 
 
 class Model:
@@ -158,7 +156,7 @@ class Model:
         n, kept = len(self), len(self) - len(removed)
         new = np.arange(kept, kept + len(change.target) - len(change.replaced))
         if not (reshaped or change.revises):
-            return removed, new, _NONE
+            return removed, new, NO_ROWS
         fresh, moved = np.zeros(n, dtype=bool), np.full(n, reshaped)
         fresh[change.replaced] = True
         moved[change.reweighed] = True
@@ -244,7 +242,7 @@ class Model:
             own = solver.samples.diagonal[new]
             for key in settled.machines(target):
                 rows = settled.rows(key, target, weight, own)
-                start, margin = None, _NONE
+                start, margin = None, NO_ROWS
                 if not trace:
                     start, margin = self._start(key, rows, place, len(target))
                 changes[key] = RowChange(
@@ -272,7 +270,7 @@ class Model:
             _name_traces(outcome, settled, named)
             announce(outcome)
 
-        solver.apply(X, _NONE, plan, set(), commit, method=method, trace=trace)
+        solver.apply(X, NO_ROWS, plan, set(), commit, method=method, trace=trace)
 
     def _places_after(self, change: Change, targets_move: bool) -> IntArray:
         """Where each sample will be in the order of learning; -1 if it goes or has other rows."""
@@ -289,7 +287,7 @@ class Model:
         """Weights and MARGIN rows to start from: those of the samples that keep their rows."""
         machine = self.solver.machines.get(key)
         if machine is None:
-            return None, _NONE
+            return None, NO_ROWS
         learned = np.full(self.solver.samples.n, -1)
         learned[self.position] = place
         order = np.argsort(learned[machine.at], kind="stable")
