@@ -392,6 +392,14 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Any:
     signal.signal(signal.SIGINT, previous)
 
 
+@pytest.fixture
+def interruptible() -> Any:
+    """Ctrl-C as Python has it: started in the background, a program ignores it."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
 def interrupt() -> None:
     signal.raise_signal(signal.SIGINT)
 
@@ -465,6 +473,7 @@ def interrupted_commit(rig: Rig) -> Callable[..., None]:
     return commit
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_does_not_cut_a_commit_in_two() -> None:
     rig = started()
 
@@ -478,6 +487,7 @@ def test_an_interrupt_does_not_cut_a_commit_in_two() -> None:
     assert rig.violation() <= 1e-12
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_does_not_cut_a_restore_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = started()
     before = state(rig)
@@ -522,6 +532,7 @@ class Interrupter:
         return self._trace
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_at_any_line_is_all_or_nothing() -> None:
     """Every fifth line of an update, and every line around its commit."""
 
