@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adiabat._core.sparse_rows import SparseRows, in_lanes
+from adiabat._core.sparse_rows import SparseRows
 
 FloatArray = npt.NDArray[np.float64]
 FEATURES = 23
@@ -31,6 +31,10 @@ def held(plain: FloatArray) -> SparseRows:
     rows = SparseRows(plain.shape[1])
     rows.append(plain)
     return rows
+
+
+def in_lanes(plain: FloatArray) -> FloatArray:
+    return held(plain).in_lanes(np.arange(len(plain)))
 
 
 @given(
@@ -65,6 +69,23 @@ def test_rows_are_as_their_mirror(steps: list[tuple[str, int]]) -> None:
         assert (rows.n, rows.nnz) == (len(plain), np.count_nonzero(plain))
         np.testing.assert_array_equal(dense(rows), plain)
         assert np.count_nonzero(rows._value) == rows.nnz, "what is gone is overwritten"
+
+
+def test_rows_that_come_and_go_stay_in_the_pool() -> None:
+    """When its end is reached those left close up: no new memory, and nothing of those gone."""
+    plain = some_rows(400, 0)
+    rows = held(plain)
+    pool, rng = rows._value, np.random.default_rng(1)
+    for step in range(60):
+        gone = np.sort(rng.permutation(400)[:25])
+        hole, tail = gone[gone < 375], np.setdiff1d(np.arange(375, 400), gone)
+        rows.move(tail, hole, 375)
+        plain[hole] = plain[tail]
+        plain[375:] = some_rows(25, step)
+        rows.append(plain[375:])
+        np.testing.assert_array_equal(dense(rows), plain)
+        assert np.count_nonzero(rows._value) == rows.nnz
+    assert rows._value is pool
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 100])

@@ -31,6 +31,5 @@ cdef class Factor:
     cdef void _drop(self, long long* gone, Py_ssize_t k) noexcept nogil
     cdef int _reserve(self, Py_ssize_t more) except -1
     cdef void _close_up(self) noexcept nogil
-    cdef void _spread(self, const double* values, double shift, double* x) noexcept nogil
     cdef void _append(self, const long long* rows, const long long* order,
                       Py_ssize_t k) noexcept nogil

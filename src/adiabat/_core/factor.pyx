@@ -27,13 +27,15 @@ import numpy as np
 
 from adiabat._core.blas cimport axpy, dot, potrf, trsv_lower
 from adiabat._core.triangle cimport (
-    backward, close_up, forward, leaving_room, leaving_traces, let_go, lined, project, project_room,
+    backward, close_up, forward, leaving_room, leaving_traces, let_go, lined,
+    Newcomers, project, project_room, spread, transpose,
 )
+
+from adiabat._core.lines import lined_zeros
 
 cdef enum:
     VACANT = 8      # the part of the places that may be vacant
     CLOSING = 3     # passes over all rows that could be saved are worth to close up
-    LINE = 8        # numbers in a line of the cache
 
 
 cdef class Factor:
@@ -103,13 +105,6 @@ cdef class Factor:
             self._place[j] = j
         self._extent, self._idle = self.size, 0
 
-    cdef void _spread(self, const double* values, double shift, double* x) noexcept nogil:
-        """x = values + shift, each at its row's place; 0 where there is none."""
-        cdef Py_ssize_t i
-        memset(x, 0, self._extent * sizeof(double))
-        for i in range(self.size):
-            x[self._place[i]] = values[i] + shift
-
     cdef void _append(self, const long long* rows, const long long* order,
                       Py_ssize_t k) noexcept nogil:
         """Note that rows have joined, at the end."""
@@ -142,23 +137,23 @@ cdef class Factor:
         S = own + c 11' - W'W and p = z'W - 1', W = L^-1 (cross + c)'. The curvature of the
         objective when row j moves and the margin answers is S + p'p / z'z (CP01 (12)).
         """
-        cdef Py_ssize_t j, n, k = own.shape[0]
+        cdef Py_ssize_t n, k = own.shape[0]
         cdef double[:, ::1] W, S
         cdef double[::1] p
+        cdef Newcomers them
         self._reserve(k)
         n = self._extent
         self._idle += n - self.size
-        work = np.zeros((project_room(k), n))[:k]
+        work = np.empty((project_room(k), n))[:k]
         schur = np.add(own, self.shift)
         gap = np.full(k, -1.0)
         if n and k:
             W, S, p = work, schur, gap
+            them.L, them.z, them.cross, them.place = self._L, self._zp, &cross[0, 0], self._place
+            them.n, them.cap, them.size, them.k = n, self._capacity, self.size, k
+            them.shift, them.W, them.p, them.S = self.shift, &W[0, 0], &p[0], &S[0, 0]
             with nogil:
-                for j in range(k):
-                    self._spread(&cross[j, 0], self.shift, &W[j, 0])
-                project(n, self._L, self._capacity, k, &W[0, 0], &S[0, 0])
-                for j in range(k):
-                    p[j] += dot(n, self._zp, &W[j, 0])
+                project(&them)
         self._scratch_w, self._scratch_s = work, schur
         return schur, gap
 
@@ -197,6 +192,7 @@ cdef class Factor:
             order = self._pivot(S, scale, C)
             taken = len(order)
         cdef const long long[::1] place = order
+        cdef const long long[::1] own = chosen[order]
         cdef Py_ssize_t cap = self._capacity
         joined = np.zeros(k, dtype=bool)
         joined[order] = True
@@ -204,16 +200,15 @@ cdef class Factor:
             return joined
         with nogil:
             # the new rows of L: [W', corner]
-            for j in range(n):
-                for i in range(taken):
-                    self._L[j * cap + n + i] = W[pick[place[i]], j]
+            if n:
+                transpose(n, &W[0, 0], &own[0], taken, self._L + n, cap)
             for j in range(taken):
                 for i in range(j, taken):
                     self._L[(n + j) * cap + n + i] = C[j, i]
             # z = L^-1 1
             for i in range(taken):
                 self._zp[n + i] = 1.0 - (
-                    dot(n, &W[pick[place[i]], 0], self._zp) if n else 0.0)
+                    dot(n, &W[own[i], 0], self._zp) if n else 0.0)
             trsv_lower(taken, self._L + n * cap + n, cap, self._zp + n)
             self._append(&labels[0], &place[0], taken)
         self.changes += taken
@@ -267,7 +262,7 @@ cdef class Factor:
         cdef Py_ssize_t j, n = self._extent, cap = self._capacity
         cdef double pivot
         cdef double* x = self._xp
-        self._spread(cross, self.shift, x)
+        spread(n, self._place, self.size, cross, self.shift, x)
         forward(n, self._L, cap, x, 1, n)
         pivot = own + self.shift - dot(n, x, x)
         if pivot <= self.dependent * (own + self.shift):
@@ -383,7 +378,7 @@ cdef class Factor:
         cdef double db
         cdef double* x = self._xp
         self._idle += n - self.size
-        self._spread(w, 0.0, x)
+        spread(n, self._place, self.size, w, 0.0, x)
         forward(n, self._L, self._capacity, x, 1, n)
         db = (dot(n, self._zp, x) - s) / dot(n, self._zp, self._zp)
         axpy(n, -db, self._zp, x)
@@ -399,10 +394,7 @@ cdef class Factor:
 
 def _grown(array, shape, n):
     """A larger array with the first n entries of an old one, in each direction."""
-    size = int(np.prod(shape))
-    room = np.zeros(size + LINE, dtype=array.dtype)
-    start = -room.ctypes.data // room.itemsize % LINE  # where a line of the cache begins
-    out = room[start: start + size].reshape(shape)
+    out = lined_zeros(shape, array.dtype)
     first = (slice(n),) * array.ndim
     out[first] = array[first]
     return out

@@ -21,6 +21,7 @@ import numpy as np
 from adiabat._core.blas cimport dot
 from adiabat._core.team cimport share, team_task
 
+from adiabat._core.lines import lined_zeros
 from adiabat._core.team import in_slices
 
 cdef enum:
@@ -185,14 +186,14 @@ cdef class Gram:
         slot_of = np.full(capacity, NO_SLOT, dtype=np.int64)
         slot_of[: self.n] = self.slot_of[: self.n]
         for p in range(self._n_panels):
-            grown = np.zeros((capacity, WIDTH))
+            grown = lined_zeros((capacity, WIDTH))
             grown[: self.n] = self.panels[p][: self.n]
             self._place(p, grown)
         self.slot_of = slot_of
         self.capacity = capacity
 
     def _add_panel(self):
-        panel = np.zeros((max(self.capacity, 1), WIDTH))
+        panel = lined_zeros((max(self.capacity, 1), WIDTH))
         owner = np.concatenate([self.owner, np.full(WIDTH, -1, dtype=np.int64)])
         stamp = np.concatenate([self.stamp, np.zeros(WIDTH, dtype=np.int64)])
         cdef double** table = <double**> realloc(

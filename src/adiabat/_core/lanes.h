@@ -6,8 +6,9 @@
  * features stays in the second-level cache.
  *
  * Entries take turns among four sums, so that no addition waits for the last; all functions add in
- * the same order. A product thus has the same bits in whatever company it is computed, and that of
- * a row with itself, or with its double, those of its squared norm: their distance is zero.
+ * the same order, and are written so that a compiler fuses products with sums in all or in none of
+ * them. A product thus has the same bits in whatever company it is computed, and that of a row with
+ * itself, or with its double, those of its squared norm: their distance is zero.
  */
 #ifndef ADIABAT_LANES_H
 #define ADIABAT_LANES_H
@@ -22,6 +23,9 @@ typedef eight sums;
 #define ADD_SCALED(sum, a, x) ((sum) += (a) * *(const eight *) (x))
 #define ADD(sum, other) ((sum) += (other))
 #define STORE(to, sum) (*(eight *) (to) = (sum))
+typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
+#define ADD_PRODUCTS(sum, x, y) ((sum) += *(const four *) (x) * (y))
+#define LANE(sum, i) ((sum)[i])
 #else
 typedef struct { double of[8]; } sums;
 #define ADD_SCALED(sum, a, x) \
@@ -30,6 +34,10 @@ typedef struct { double of[8]; } sums;
     do { for (int l_ = 0; l_ < 8; l_++) (sum).of[l_] += (other).of[l_]; } while (0)
 #define STORE(to, sum) \
     do { for (int l_ = 0; l_ < 8; l_++) (to)[l_] = (sum).of[l_]; } while (0)
+typedef struct { double of[4]; } four;
+#define ADD_PRODUCTS(sum, x, y) \
+    do { for (int l_ = 0; l_ < 4; l_++) (sum).of[l_] += (x)[l_] * (y).of[l_]; } while (0)
+#define LANE(sum, i) ((sum).of[i])
 #endif
 
 /* out[0 : lanes] of a row = sum over its entries of value * table[feature]; `lanes` of a table
@@ -76,7 +84,17 @@ static void NAME(ptrdiff_t n_rows, const int64_t *start, const int64_t *length, 
 DEFINE_LANES(in_8_lanes, 1)
 DEFINE_LANES(in_16_lanes, 2)
 
-/* The same for a single vector, which is its own table. */
+/* All four sums, with the products of the up to three entries that are left. */
+IN_PLACE double total(four sum, ptrdiff_t left, const double *x, const double *y)
+{
+    double a = LANE(sum, 0);
+    if (left > 0) a += x[0] * y[0];
+    if (left > 1) a += x[1] * y[1];
+    if (left > 2) a += x[2] * y[2];
+    return (a + LANE(sum, 1)) + (LANE(sum, 2) + LANE(sum, 3));
+}
+
+/* The same for a single vector, which is its own table: the four sums are the lanes. */
 FOR_EACH_MACHINE
 static void in_1_lane(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,
                       const int32_t *feature, const double *value, const double *table,
@@ -84,34 +102,42 @@ static void in_1_lane(ptrdiff_t n_rows, const int64_t *start, const int64_t *len
 {
     (void) lanes;
     for (ptrdiff_t i = 0; i < n_rows; i++) {
-        double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
         ptrdiff_t p = start[i], end = p + length[i];
+        four sum = {0};
         for (; p + 3 < end; p += 4) {
-            a += value[p] * table[feature[p]];
-            b += value[p + 1] * table[feature[p + 1]];
-            c += value[p + 2] * table[feature[p + 2]];
-            d += value[p + 3] * table[feature[p + 3]];
+            four x = {table[feature[p]], table[feature[p + 1]], table[feature[p + 2]],
+                      table[feature[p + 3]]};
+            ADD_PRODUCTS(sum, value + p, x);
         }
-        for (; p < end; p++) a += value[p] * table[feature[p]];
-        out[i * stride] = (a + b) + (c + d);
+        double rest[3] = {0};
+        for (ptrdiff_t r = 0; r < end - p; r++) rest[r] = table[feature[p + r]];
+        out[i * stride] = total(sum, end - p, value + p, rest);
     }
 }
 
+/* How many of n numbers are not zero. */
+FOR_EACH_MACHINE
+static ptrdiff_t count_nonzeros(ptrdiff_t n, const double *x)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < n; i++)
+        count += x[i] != 0.0;
+    return count;
+}
+
 /* out[i] = the squared norm of row i. */
+FOR_EACH_MACHINE
 static void squared_norms(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,
                           const double *value, double *out)
 {
     for (ptrdiff_t i = 0; i < n_rows; i++) {
-        double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
         ptrdiff_t p = start[i], end = p + length[i];
+        four sum = {0};
         for (; p + 3 < end; p += 4) {
-            a += value[p] * value[p];
-            b += value[p + 1] * value[p + 1];
-            c += value[p + 2] * value[p + 2];
-            d += value[p + 3] * value[p + 3];
+            four x = {value[p], value[p + 1], value[p + 2], value[p + 3]};
+            ADD_PRODUCTS(sum, value + p, x);
         }
-        for (; p < end; p++) a += value[p] * value[p];
-        out[i] = (a + b) + (c + d);
+        out[i] = total(sum, end - p, value + p, value + p);
     }
 }
 

@@ -10,7 +10,8 @@
  * A block of rows goes through all columns to its left, its w in registers, and then finds the
  * reflections of its own columns: so L is read and written once, however many rows leave. Rotations
  * would go through L once for each of them. A block needs the reflections that those above it found,
- * all of which but the last are there long before: a relay.
+ * all of which but the last are there long before: a relay. The next rows to leave follow while the
+ * last blocks of these are on their way.
  *
  * Nothing moves: where a row was, L has a row and a column of the identity.
  */
@@ -26,6 +27,7 @@
 
 enum {
     LEAVE_MOST = 8,    /* rows that leave together */
+    LEAVE_GROUPS = 4,  /* groups of them under way at a time, and hands at work, at most */
     LEAVE_BLOCK = 32,  /* rows of a block */
     LEAVE_LINE = 8,    /* numbers in a line of the cache */
     LEAVE_AHEAD = 16   /* columns that are fetched ahead */
@@ -37,30 +39,68 @@ typedef struct {
     double *L, *z;
     const long long *gone;
     ptrdiff_t k, size, cap;
-    double *v, *tau; /* the reflections: LEAVE_MOST numbers, and one, for each column */
-    relay blocks;
+    double *room; /* LEAVE_GROUPS * (LEAVE_MOST + 1) * size */
+    relay_count next, done[LEAVE_GROUPS]; /* blocks of all groups, one after the other */
 } departure;
 
-/* Where a block begins: the first is that of the first row that goes. */
-static ptrdiff_t leave_top(const departure *d, ptrdiff_t block)
+/* Rows that leave together; the last ones first. */
+typedef struct {
+    const long long *gone;
+    ptrdiff_t k, top, blocks; /* where its blocks begin, and how many there are before z */
+    ptrdiff_t before;         /* blocks of the groups before it */
+    double *v, *tau; /* its reflections: LEAVE_MOST numbers, and one, for each column */
+    relay_count *done;
+} leave_group;
+
+static void leave_begin(departure *d)
 {
-    ptrdiff_t top = (d->gone[0] / LEAVE_BLOCK + block) * LEAVE_BLOCK;
+    relay_set(&d->next, 0);
+    for (int g = 0; g < LEAVE_GROUPS; g++)
+        relay_set(&d->done[g], 0);
+}
+
+/* The g-th group, after the blocks of others; none, if k is 0.
+ *
+ * It takes the place of one that is done. Of a group that is not, somebody holds a block, and the
+ * groups after it wait for its z: there are no more of them than hands. */
+static leave_group leave_group_at(departure *d, ptrdiff_t g, ptrdiff_t before)
+{
+    leave_group own = {0};
+    ptrdiff_t last = d->k - g * LEAVE_MOST, first = last > LEAVE_MOST ? last - LEAVE_MOST : 0;
+    if (last <= 0)
+        return own;
+    own.gone = d->gone + first;
+    own.k = last - first;
+    own.top = own.gone[0] / LEAVE_BLOCK * LEAVE_BLOCK;
+    own.blocks = (d->size - own.top + LEAVE_BLOCK - 1) / LEAVE_BLOCK;
+    own.before = before;
+    own.v = d->room + g % LEAVE_GROUPS * (LEAVE_MOST + 1) * d->size;
+    own.tau = own.v + LEAVE_MOST * d->size;
+    own.done = &d->done[g % LEAVE_GROUPS];
+    return own;
+}
+
+/* Where a block begins. */
+static ptrdiff_t leave_top(const departure *d, const leave_group *own, ptrdiff_t block)
+{
+    ptrdiff_t top = own->top + block * LEAVE_BLOCK;
     return top < d->size ? top : d->size;
 }
 
 /* Take w of a block's rows out of L, and the rows that go. */
-static void leave_begin(const departure *d, ptrdiff_t top, ptrdiff_t end, double *w)
+static void leave_take(const departure *d, const leave_group *own, ptrdiff_t top, ptrdiff_t end,
+                       double *w)
 {
-    for (ptrdiff_t c = 0; c < d->k; c++) {
-        ptrdiff_t g = d->gone[c];
+    for (ptrdiff_t c = 0; c < own->k; c++) {
+        ptrdiff_t g = own->gone[c];
         if (g < top || g >= end)
             continue;
         for (ptrdiff_t j = 0; j < g; j++)
             d->L[j * d->cap + g] = 0.0;
         d->L[g * d->cap + g] = 1.0;
     }
-    for (ptrdiff_t c = 0; c < d->k; c++) {
-        ptrdiff_t g = d->gone[c], first = g < top ? top : g + 1;
+    for (ptrdiff_t c = 0; c < own->k; c++) {
+        ptrdiff_t g = own->gone[c], first = g < top ? top : g + 1;
         if (first >= end)
             break;
         size_t bytes = (size_t) (end - first) * sizeof(double);
@@ -85,14 +125,15 @@ IN_PLACE double reflector(int leaving, double l, double *w, double *v, double *r
 }
 
 /* z through the reflections of columns from j to end. */
-static void leave_z(const departure *d, int leaving, ptrdiff_t j, ptrdiff_t end, double *w)
+static void leave_z(const departure *d, const leave_group *own, int leaving, ptrdiff_t j,
+                    ptrdiff_t end, double *w)
 {
     for (; j < end; j++) {
-        const double *v = d->v + j * leaving;
+        const double *v = own->v + j * leaving;
         double t = d->z[j];
         for (int c = 0; c < leaving; c++)
             t += v[c] * w[c];
-        t *= d->tau[j];
+        t *= own->tau[j];
         d->z[j] = t - d->z[j];
         for (int c = 0; c < leaving; c++)
             w[c] -= v[c] * t;
@@ -141,62 +182,59 @@ IN_PLACE ptrdiff_t NAME(ptrdiff_t first, ptrdiff_t rows, ptrdiff_t columns, doub
     return i;                                                                                   \
 }
 
-/* By whoever joins in; LEAVING rows leave, those beyond k being none. */
+/* A block of a group; LEAVING rows leave, those beyond k being none. */
 #define DEFINE_LEAVE(LEAVING, AT_ONCE)                                                          \
 DEFINE_ROWS(reflect_some_##LEAVING, LEAVING, AT_ONCE)                                           \
 DEFINE_ROWS(reflect_rest_##LEAVING, LEAVING, 1)                                                 \
 FOR_EACH_MACHINE                                                                                \
-static void leave_##LEAVING(departure *d)                                                       \
+static void leave_##LEAVING(departure *d, const leave_group *own, ptrdiff_t block)              \
 {                                                                                               \
     enum { N = LEAVE_BLOCK };                                                                   \
     double w[LEAVING * N] LINED, triangle[N * N] LINED;                                         \
-    ptrdiff_t cap = d->cap, first = d->gone[0], block;                                          \
-    ptrdiff_t blocks = (d->size + N - 1) / N - first / N;                                       \
-    while ((block = relay_take(&d->blocks)) <= blocks) {                                        \
-        ptrdiff_t top = leave_top(d, block), end = leave_top(d, block + 1);                     \
-        /* whole lines: below the last row is room, and w = 0 */                                \
-        ptrdiff_t rows = (end - top + LEAVE_LINE - 1) / LEAVE_LINE * LEAVE_LINE;                \
-        memset(w, 0, sizeof(w));                                                                \
-        if (block < blocks)                                                                     \
-            leave_begin(d, top, end, w);                                                        \
-        else                                                                                    \
-            for (ptrdiff_t c = 0; c < d->k; c++) {                                              \
-                w[c] = d->z[d->gone[c]];                                                        \
-                d->z[d->gone[c]] = 0.0;                                                         \
-            }                                                                                   \
-        for (ptrdiff_t known = 0, from = first; known < block;) {                               \
-            known = relay_wait(&d->blocks, known);                                              \
-            ptrdiff_t to = leave_top(d, known);                                                 \
-            double *l = d->L + from * cap + top;                                                \
-            const double *v = d->v + from * LEAVING, *tau = d->tau + from;                      \
-            for (ptrdiff_t j = 0; j < to - from; j += LEAVE_LINE) {                             \
-                AHEAD(tau + j); /* all at once from the core that wrote them */                 \
-                for (int c = 0; c < LEAVING; c++)                                               \
-                    AHEAD(v + j * LEAVING + c * LEAVE_LINE);                                    \
-            }                                                                                   \
-            if (block == blocks) {                                                              \
-                leave_z(d, LEAVING, from, to, w);                                               \
-            } else {                                                                            \
-                ptrdiff_t i = reflect_some_##LEAVING(0, rows, to - from, l, cap, w, v, tau);    \
-                reflect_rest_##LEAVING(i, rows, to - from, l, cap, w, v, tau);                  \
-            }                                                                                   \
-            from = to;                                                                          \
+    ptrdiff_t cap = d->cap, first = own->gone[0];                                               \
+    ptrdiff_t top = leave_top(d, own, block), end = leave_top(d, own, block + 1);               \
+    /* whole lines: below the last row is room, and w = 0 */                                    \
+    ptrdiff_t rows = (end - top + LEAVE_LINE - 1) / LEAVE_LINE * LEAVE_LINE;                    \
+    memset(w, 0, sizeof(w));                                                                    \
+    if (block < own->blocks)                                                                    \
+        leave_take(d, own, top, end, w);                                                        \
+    else                                                                                        \
+        for (ptrdiff_t c = 0; c < own->k; c++) {                                                \
+            w[c] = d->z[own->gone[c]];                                                          \
+            d->z[own->gone[c]] = 0.0;                                                           \
         }                                                                                       \
-        /* the block's own triangle, a column at a time; what is above the diagonal stays 0 */  \
-        memset(triangle, 0, sizeof(triangle));                                                  \
-        for (ptrdiff_t j = first > top ? first - top : 0; j < end - top; j++) {                 \
-            double *own = triangle + j * N, *kept = d->L + (top + j) * cap + top, diagonal;     \
-            double *v = d->v + (top + j) * LEAVING, *tau = d->tau + top + j;                    \
-            size_t bytes = (size_t) (end - top - j) * sizeof(double);                           \
-            memcpy(own + j, kept + j, bytes);                                                   \
-            *tau = reflector(LEAVING, own[j], w + j, v, &diagonal);                             \
-            own[j] = 0.0;                                                                       \
-            reflect_rest_##LEAVING(j / LANES * LANES, rows, 1, own, 0, w, v, tau);              \
-            own[j] = diagonal;                                                                  \
-            memcpy(kept + j, own + j, bytes);                                                   \
+    for (ptrdiff_t known = 0, from = first; known < block;) {                                   \
+        known = relay_wait(own->done, own->before + known) - own->before;                       \
+        ptrdiff_t to = leave_top(d, own, known);                                                \
+        double *l = d->L + from * cap + top;                                                    \
+        const double *v = own->v + from * LEAVING, *tau = own->tau + from;                      \
+        for (ptrdiff_t j = 0; j < to - from; j += LEAVE_LINE) {                                 \
+            AHEAD(tau + j); /* all at once from the core that wrote them */                     \
+            for (int c = 0; c < LEAVING; c++)                                                   \
+                AHEAD(v + j * LEAVING + c * LEAVE_LINE);                                        \
         }                                                                                       \
-        relay_pass(&d->blocks, block);                                                          \
+        if (block == own->blocks) {                                                             \
+            leave_z(d, own, LEAVING, from, to, w);                                              \
+        } else {                                                                                \
+            ptrdiff_t i = reflect_some_##LEAVING(0, rows, to - from, l, cap, w, v, tau);        \
+            reflect_rest_##LEAVING(i, rows, to - from, l, cap, w, v, tau);                      \
+        }                                                                                       \
+        from = to;                                                                              \
     }                                                                                           \
+    /* the block's own triangle, a column at a time; what is above the diagonal stays 0 */      \
+    memset(triangle, 0, sizeof(triangle));                                                      \
+    for (ptrdiff_t j = first > top ? first - top : 0; j < end - top; j++) {                     \
+        double *column = triangle + j * N, *kept = d->L + (top + j) * cap + top, diagonal;      \
+        double *v = own->v + (top + j) * LEAVING, *tau = own->tau + top + j;                    \
+        size_t bytes = (size_t) (end - top - j) * sizeof(double);                               \
+        memcpy(column + j, kept + j, bytes);                                                    \
+        *tau = reflector(LEAVING, column[j], w + j, v, &diagonal);                              \
+        column[j] = 0.0;                                                                        \
+        reflect_rest_##LEAVING(j / LANES * LANES, rows, 1, column, 0, w, v, tau);               \
+        column[j] = diagonal;                                                                   \
+        memcpy(kept + j, column + j, bytes);                                                    \
+    }                                                                                           \
+    relay_set(own->done, own->before + block + 1);                                              \
 }
 
 DEFINE_LEAVE(1, 4)
@@ -204,6 +242,25 @@ DEFINE_LEAVE(2, 4)
 DEFINE_LEAVE(4, 4)
 DEFINE_LEAVE(8, 2)
 
-static void leave(departure *d) { OF_SIZE(leave, d->k)(d); }
+/* By whoever joins in. */
+static void leave(departure *d)
+{
+    leave_group last = {0}, own = leave_group_at(d, 0, 0);
+    for (ptrdiff_t g = 0;;) {
+        ptrdiff_t block = relay_take(&d->next) - own.before;
+        while (own.k > 0 && block > own.blocks) {
+            last = own;
+            own = leave_group_at(d, ++g, last.before + last.blocks + 1);
+            block -= last.blocks + 1;
+        }
+        if (own.k == 0)
+            return;
+        /* the same rows in the last group */
+        ptrdiff_t same = block + (own.top - last.top) / LEAVE_BLOCK;
+        if (g > 0 && same >= 0)
+            relay_wait(last.done, last.before + same);
+        OF_SIZE(leave, own.k)(d, &own, block);
+    }
+}
 
 #endif

@@ -20,44 +20,46 @@
 
 enum { RELAY_PATIENCE = 2000 }; /* looks at a block begun by another before the core is offered */
 
-typedef struct {
-    _Atomic ptrdiff_t next, done;
-} relay;
+typedef _Atomic ptrdiff_t relay_count;
 
-static void relay_begin(relay *r)
-{
-    atomic_init(&r->next, 0);
-    atomic_init(&r->done, 0);
-}
+static void relay_set(relay_count *c, ptrdiff_t value) { atomic_store(c, value); }
 
 /* The number of a block that nobody else has. */
-static ptrdiff_t relay_take(relay *r) { return atomic_fetch_add(&r->next, 1); }
+static ptrdiff_t relay_take(relay_count *next) { return atomic_fetch_add(next, 1); }
 
-/* How many blocks are done: more than `known`, which is less than the number of one's own. */
-static ptrdiff_t relay_wait(relay *r, ptrdiff_t known)
+/* How many blocks are done: more than `known`, and somebody has begun those. */
+static ptrdiff_t relay_wait(relay_count *done, ptrdiff_t known)
 {
-    ptrdiff_t done;
-    for (int looks = 0; (done = atomic_load(&r->done)) <= known; looks++) {
+    ptrdiff_t value;
+    for (int looks = 0; (value = atomic_load(done)) <= known; looks++) {
         PAUSE();
         if (looks > RELAY_PATIENCE)
             sched_yield();
     }
-    return done;
+    return value;
 }
-
-/* One's own block is done, as all before it are. */
-static void relay_pass(relay *r, ptrdiff_t block) { atomic_store(&r->done, block + 1); }
 
 #else /* one thread */
 
-typedef struct {
-    ptrdiff_t next, done;
-} relay;
+typedef ptrdiff_t relay_count;
 
-static void relay_begin(relay *r) { r->next = r->done = 0; }
-static ptrdiff_t relay_take(relay *r) { return r->next++; }
-static ptrdiff_t relay_wait(relay *r, ptrdiff_t known) { (void) known; return r->done; }
-static void relay_pass(relay *r, ptrdiff_t block) { r->done = block + 1; }
+static void relay_set(relay_count *c, ptrdiff_t value) { *c = value; }
+static ptrdiff_t relay_take(relay_count *next) { return (*next)++; }
+static ptrdiff_t relay_wait(relay_count *done, ptrdiff_t known) { (void) known; return *done; }
 
 #endif
+
+typedef struct {
+    relay_count next, done; /* the block to take next; all before it are done */
+} relay;
+
+static void relay_begin(relay *r)
+{
+    relay_set(&r->next, 0);
+    relay_set(&r->done, 0);
+}
+
+/* One's own block is done, as all before it are. */
+static void relay_pass(relay *r, ptrdiff_t block) { relay_set(&r->done, block + 1); }
+
 #endif

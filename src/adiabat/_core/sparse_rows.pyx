@@ -3,16 +3,19 @@
 
 The entries of a row stand together in a pool (`_feature`, `_value`), anywhere; `_start` and
 `_length` say where. A row that moves to another position moves no entry, a new row goes to the end
-of the pool, and when that is full the rows left are written to a new one.
+of the pool, and when that is full those left close up.
 
 Invariant: entries in the pool that belong to no row are zero, so that what is forgotten is gone.
 """
 
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memmove
 
 import numpy as np
 
 from adiabat._core.team cimport share
+
+from adiabat._core.lines import lined_zeros
 
 ctypedef void (*Product)(
     Py_ssize_t n_rows, const int64_t* start, const int64_t* length, const int32_t* feature,
@@ -26,52 +29,84 @@ cdef extern from "lanes.h" nogil:
                     const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
     void in_16_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
                      const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
+    Py_ssize_t count_nonzeros(Py_ssize_t, const double*) noexcept
     void squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const double*,
                        double*) noexcept
 
 cdef enum:
-    LINE = 8     # doubles in a line of the cache
-    BATCH = 64  # rows worked on for one table before the next one's turn
+    WIDEST = 16  # rows side by side in a table
+    BATCH = 64   # rows worked on for one table before the next one's turn
+    TAKEN = 16   # dense rows taken in at a time
 
 
-def in_lanes(const double[:, :] rows):
-    """Rows side by side for `SparseRows.multiply`: (tables, features, lanes), zeros after the last.
+cdef Py_ssize_t lanes_for(Py_ssize_t k) noexcept nogil:
+    """How many lanes the next table has, k rows being left: 16, or 8 or one if these will do."""
+    return WIDEST if k > WIDEST // 2 else WIDEST // 2 if k > 1 else k
 
-    Tables start at a line of the cache, so that no entry of 8 lanes spans two.
-    """
-    cdef Py_ssize_t k = rows.shape[0], d = rows.shape[1], i, j
-    cdef Py_ssize_t lanes = 1 if k == 1 else 8 if k <= 8 else 16
-    cdef Py_ssize_t n_tables = (k + lanes - 1) // lanes, first
-    room = np.zeros(n_tables * d * lanes + LINE)
-    first = LINE - (room.ctypes.data // sizeof(double)) % LINE
-    out = room[first: first + n_tables * d * lanes].reshape(n_tables, d, lanes)
-    cdef double[:, :, ::1] table = out
-    with nogil:
-        for i in range(k):
-            for j in range(d):
-                table[i // lanes, j, i % lanes] = rows[i, j]
-    return out
+
+cdef Py_ssize_t all_lanes(Py_ssize_t k) noexcept nogil:
+    """How many lanes all tables of k rows have."""
+    return k // WIDEST * WIDEST + lanes_for(k % WIDEST)
+
+
+cdef struct Entries:
+    # dense rows, and the entries of each that are not zero: length[i] from start[i] on
+    const double* rows
+    int64_t* length
+    const int64_t* start
+    int32_t* feature
+    double* value
+    Py_ssize_t n, n_features
+
+
+cdef void count_entries(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Entries* job = <Entries*> context
+    cdef Py_ssize_t i
+    for i in range(part * TAKEN, min((part + 1) * TAKEN, job.n)):
+        job.length[i] = count_nonzeros(job.n_features, job.rows + i * job.n_features)
+
+
+cdef void take_entries(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Entries* job = <Entries*> context
+    cdef const double* row
+    cdef Py_ssize_t i, j, p, end
+    for i in range(part * TAKEN, min((part + 1) * TAKEN, job.n)):
+        row = job.rows + i * job.n_features
+        p = job.start[i]
+        end = p + job.length[i]
+        j = 0
+        while p < end:
+            # no branch, whose outcome nobody can foresee: a zero is overwritten by the next
+            job.feature[p] = <int32_t> j
+            job.value[p] = row[j]
+            p += row[j] != 0.0
+            j += 1
 
 
 cdef struct Job:
-    # rows from `start` on, by their entries, times those in the tables
-    Product product
+    # rows from `start` on, by their entries, times the k in the tables
     const int64_t* start
     const int64_t* length
     const int32_t* feature
     const double* value
     const double* tables
     double* out
-    Py_ssize_t m, k, lanes, n_tables, table_size
+    Py_ssize_t m, k, n_features
 
 
 cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
     cdef Job* job = <Job*> context
-    cdef Py_ssize_t i = part * BATCH, t, rows = min(BATCH, job.m - i)
-    for t in range(job.n_tables):
-        job.product(rows, job.start + i, job.length + i, job.feature, job.value,
-                    job.tables + t * job.table_size, job.out + i * job.k + job.lanes * t, job.k,
-                    min(job.lanes, job.k - job.lanes * t))
+    cdef Py_ssize_t i = part * BATCH, done = 0, lanes, rows = min(BATCH, job.m - i)
+    cdef Product product
+    while done < job.k:
+        lanes = lanes_for(job.k - done)
+        product = in_16_lanes
+        if lanes < WIDEST:
+            product = in_1_lane if lanes == 1 else in_8_lanes
+        product(rows, job.start + i, job.length + i, job.feature, job.value,
+                job.tables + done * job.n_features, job.out + i * job.k + done, job.k,
+                min(lanes, job.k - done))
+        done += lanes
 
 
 cdef class SparseRows:
@@ -91,25 +126,23 @@ cdef class SparseRows:
     def append(self, dense):
         """Add dense rows at the end."""
         cdef const double[:, ::1] rows = np.ascontiguousarray(dense)
-        cdef Py_ssize_t i, j, p, n, k = rows.shape[0]
-        lengths = np.zeros(k, dtype=np.int64)
-        cdef int64_t[::1] count = lengths
-        with nogil:
-            for i in range(k):
-                n = 0
-                for j in range(rows.shape[1]):
-                    n += rows[i, j] != 0.0
-                count[i] = n
-        p = self._admit(lengths)
-        cdef int32_t[::1] feature = self._feature
-        cdef double[::1] value = self._value
-        with nogil:
-            for i in range(k):
-                for j in range(rows.shape[1]):
-                    # no branch, whose outcome nobody can foresee: a zero is overwritten by the next
-                    feature[p] = <int32_t> j
-                    value[p] = rows[i, j]
-                    p += rows[i, j] != 0.0
+        cdef Entries job
+        job.n, job.n_features = rows.shape[0], rows.shape[1]
+        lengths = np.zeros(job.n, dtype=np.int64)
+        cdef int64_t[::1] length = lengths, start
+        cdef int32_t[::1] feature
+        cdef double[::1] value
+        cdef Py_ssize_t first = self.n, parts = (job.n + TAKEN - 1) // TAKEN
+        if rows.shape[0] and rows.shape[1]:
+            job.rows, job.length = &rows[0, 0], &length[0]
+            with nogil:
+                share(count_entries, &job, parts)
+        self._admit(lengths)
+        if lengths.any():
+            start, feature, value = self._start, self._feature, self._value
+            job.start, job.feature, job.value = &start[first], &feature[0], &value[0]
+            with nogil:
+                share(take_entries, &job, parts)
 
     def append_entries(self, values, features, bounds):
         """Add rows at the end, given as in CSR: row i has entries bounds[i] to bounds[i + 1]."""
@@ -119,10 +152,10 @@ cdef class SparseRows:
         self._feature[p: self._end] = features[own]
 
     def _admit(self, lengths):
-        """Room for rows of these lengths, and an entry, at the end of the pool; where it begins."""
+        """Room for rows of these lengths at the end of the pool; where it begins."""
         cdef Py_ssize_t k = len(lengths), more = int(lengths.sum()), first
-        if self._end + more >= len(self._value):
-            self._renew(self.nnz + more + 1)
+        if self._end + more > len(self._value):
+            self._renew(self.nnz + more)
         if self.n + k > len(self._start):
             room = max(self.n + k + (self.n + k) // 8, self.n + self.n // 2) - self.n
             self._start = np.concatenate([self._start[: self.n], np.zeros(room, dtype=np.int64)])
@@ -134,13 +167,37 @@ cdef class SparseRows:
         return first
 
     def _renew(self, Py_ssize_t needed):
-        """A new pool, with room for half as much again, in which rows follow each other."""
+        """Let rows follow each other from the beginning of the pool, or of a larger one."""
+        if needed + needed // 8 <= len(self._value):
+            self._close_up()
+            return
         values, features, bounds = self.entries(np.arange(self.n))
-        room = max(needed + needed // 8, self.nnz + self.nnz // 2)
+        room = needed + needed // 2  # memory that is not written to is not taken
         value, feature = np.zeros(room), np.zeros(room, dtype=np.int32)
         value[: self.nnz], feature[: self.nnz] = values, features
         self._value, self._feature, self._end = value, feature, self.nnz
         self._start[: self.n] = bounds[: self.n]
+
+    def _close_up(self):
+        """Rows move up, in the order in which they stand, to where others were."""
+        cdef int64_t[::1] start = self._start
+        cdef const int64_t[::1] length = self._length
+        cdef int32_t[::1] feature = self._feature
+        cdef double[::1] value = self._value
+        cdef const int64_t[::1] order = np.argsort(self._start[: self.n], kind="stable")
+        cdef Py_ssize_t i, p = 0
+        cdef size_t n
+        with nogil:
+            for i in range(order.shape[0]):
+                n = length[order[i]]
+                if n and start[order[i]] > p:
+                    memmove(&value[p], &value[start[order[i]]], n * sizeof(double))
+                    memmove(&feature[p], &feature[start[order[i]]], n * sizeof(int32_t))
+                start[order[i]] = p
+                p += n
+        self._value[p: self._end] = 0.0
+        self._feature[p: self._end] = 0
+        self._end = p
 
     def entries(self, positions):
         """Values, features and bounds of rows, as in CSR; copies."""
@@ -198,25 +255,42 @@ cdef class SparseRows:
                 squared_norms(self.n - first, &start[first], &length[first], &value[0], &norm[0])
         return out
 
-    def multiply(self, const double[:, :, ::1] tables, Py_ssize_t first, double[:, ::1] out):
+    def in_lanes(self, positions):
+        """Rows side by side, for `multiply`: in tables (features, lanes), zeros after the last row.
+
+        Tables start at a line of the cache, so that no entry of 8 lanes spans two.
+        """
+        cdef const int64_t[::1] start = self._start, length = self._length
+        cdef const int32_t[::1] feature = self._feature
+        cdef const double[::1] value = self._value
+        cdef const int64_t[::1] at = np.ascontiguousarray(positions, dtype=np.int64)
+        cdef Py_ssize_t k = at.shape[0], i, p, done = 0, lanes = 0
+        out = lined_zeros(all_lanes(k) * self.n_features)
+        cdef double[::1] tables = out
+        with nogil:
+            for i in range(k):
+                if i == done + lanes:
+                    done = i
+                if i == done:
+                    lanes = lanes_for(k - done)
+                for p in range(start[at[i]], start[at[i]] + length[at[i]]):
+                    tables[done * self.n_features + feature[p] * lanes + i - done] += value[p]
+        return out
+
+    def multiply(self, const double[::1] tables, Py_ssize_t first, double[:, ::1] out):
         """out[i, j] = row first + i times the j-th of the rows in `tables` (`in_lanes`)."""
         cdef const int64_t[::1] start = self._start, length = self._length
         cdef const int32_t[::1] feature = self._feature
         cdef const double[::1] value = self._value
-        cdef Py_ssize_t m = out.shape[0], k = out.shape[1], lanes = tables.shape[2]
-        if first < 0 or first + m > self.n or tables.shape[1] != self.n_features or (
-                k > tables.shape[0] * lanes):
+        cdef Py_ssize_t m = out.shape[0], k = out.shape[1]
+        if first < 0 or first + m > self.n or tables.shape[0] != all_lanes(k) * self.n_features:
             raise ValueError("rows or tables out of range")
         if self.nnz == 0 or k == 0 or m == 0:
             out[:] = 0.0
             return
         cdef Job job
-        job.product = in_16_lanes
-        if lanes < 16:
-            job.product = in_8_lanes if lanes == 8 else in_1_lane
         job.start, job.length, job.feature = &start[first], &length[first], &feature[0]
-        job.value, job.tables, job.out = &value[0], &tables[0, 0, 0], &out[0, 0]
-        job.m, job.k, job.lanes, job.n_tables = m, k, lanes, tables.shape[0]
-        job.table_size = tables.shape[1] * lanes
+        job.value, job.tables, job.out = &value[0], &tables[0], &out[0, 0]
+        job.m, job.k, job.n_features = m, k, self.n_features
         with nogil:
             share(some_rows, &job, (m + BATCH - 1) // BATCH)

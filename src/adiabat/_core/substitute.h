@@ -19,6 +19,7 @@
 
 enum {
     SUBSTITUTE_MOST = 8,   /* x that go together */
+    SUBSTITUTE_EIGHTS = 8,
     SUBSTITUTE_BLOCK = 64, /* rows of x in a block */
     SUBSTITUTE_TILE = 16,  /* columns that stay in the cache while a block's rows take their turns */
     SUBSTITUTE_STEP = 8    /* rows solved by themselves */
@@ -79,33 +80,40 @@ FOR_EACH_MACHINE                                                                
 static void forward_##TOGETHER(substitution *s)                                                 \
 {                                                                                               \
     ptrdiff_t cap = s->cap, line = s->line, block;                                              \
-    double own[TOGETHER * SUBSTITUTE_BLOCK], *x = s->x;                                         \
-    while ((block = relay_take(&s->blocks)) * SUBSTITUTE_BLOCK < s->n - s->first) {             \
+    enum { OWN = TOGETHER * SUBSTITUTE_BLOCK };                                                 \
+    ptrdiff_t groups = TOGETHER < 8 ? 1 : (s->k + 7) / 8, others = TOGETHER * line;             \
+    double all[OWN * (TOGETHER == 8 ? SUBSTITUTE_EIGHTS : 1)], *x = s->x;                       \
+    while ((block = relay_take(&s->blocks.next)) * SUBSTITUTE_BLOCK < s->n - s->first) {             \
         ptrdiff_t top = s->first + block * SUBSTITUTE_BLOCK, from = s->first;                   \
         ptrdiff_t rows = s->n - top < SUBSTITUTE_BLOCK ? s->n - top : SUBSTITUTE_BLOCK;         \
         const double *l = s->L + top;                                                           \
-        for (int c = 0; c < TOGETHER; c++)                                                      \
+        for (ptrdiff_t c = 0; c < TOGETHER * groups; c++)                                       \
             for (ptrdiff_t i = 0; i < rows; i++)                                                \
-                own[c * SUBSTITUTE_BLOCK + i] = x[c * line + top + i];                          \
+                all[c * SUBSTITUTE_BLOCK + i] = x[c * line + top + i];                          \
         for (ptrdiff_t known = 0; known < block;) {                                             \
-            known = relay_wait(&s->blocks, known);                                              \
+            known = relay_wait(&s->blocks.done, known);                                              \
             for (int c = 0; c < TOGETHER; c++)                                                  \
                 for (ptrdiff_t j = from; j < s->first + known * SUBSTITUTE_BLOCK; j += 8)       \
                     AHEAD(x + c * line + j); /* all at once from the core that wrote them */    \
             for (; from < s->first + known * SUBSTITUTE_BLOCK; from += SUBSTITUTE_TILE)         \
-                less_##TOGETHER(0, rows, SUBSTITUTE_TILE, l + from * cap, cap, x + from, line,  \
-                                own);                                                           \
+                for (ptrdiff_t g = 0; g < groups; g++)                                          \
+                    less_##TOGETHER(0, rows, SUBSTITUTE_TILE, l + from * cap, cap,              \
+                                    x + g * others + from, line, all + g * OWN);                \
         }                                                                                       \
+        for (ptrdiff_t g = 0; g < groups; g++)                                                  \
         for (ptrdiff_t p = 0; p < rows; p += SUBSTITUTE_STEP) {                                 \
             const double *corner = l + (top + p) * cap + p;                                     \
+            double *own = all + g * OWN, inverse[SUBSTITUTE_STEP];                              \
             double y[SUBSTITUTE_STEP][TOGETHER];                                                \
             ptrdiff_t k = rows - p < SUBSTITUTE_STEP ? rows - p : SUBSTITUTE_STEP;              \
+            for (ptrdiff_t j = 0; j < k; j++)                                                   \
+                inverse[j] = 1.0 / corner[j * cap + j]; /* ahead: nothing waits for these */    \
             for (ptrdiff_t j = 0; j < k; j++)                                                   \
                 for (int c = 0; c < TOGETHER; c++)                                              \
                     y[j][c] = own[c * SUBSTITUTE_BLOCK + p + j];                                \
             for (ptrdiff_t j = 0; j < k; j++) {                                                 \
                 for (int c = 0; c < TOGETHER; c++)                                              \
-                    y[j][c] /= corner[j * cap + j];                                             \
+                    y[j][c] *= inverse[j];                                                      \
                 for (ptrdiff_t i = j + 1; i < k; i++)                                           \
                     for (int c = 0; c < TOGETHER; c++)                                          \
                         y[i][c] -= corner[j * cap + i] * y[j][c];                               \
@@ -116,9 +124,9 @@ static void forward_##TOGETHER(substitution *s)                                 
             less_##TOGETHER(p + k, rows, k, l + (top + p) * cap, cap, own + p,                  \
                             SUBSTITUTE_BLOCK, own);                                             \
         }                                                                                       \
-        for (int c = 0; c < TOGETHER; c++)                                                      \
+        for (ptrdiff_t c = 0; c < TOGETHER * groups; c++)                                       \
             for (ptrdiff_t i = 0; i < rows; i++)                                                \
-                x[c * line + top + i] = own[c * SUBSTITUTE_BLOCK + i];                          \
+                x[c * line + top + i] = all[c * SUBSTITUTE_BLOCK + i];                          \
         relay_pass(&s->blocks, block);                                                          \
     }                                                                                           \
 }
@@ -163,11 +171,11 @@ static void substitute_backward(substitution *s)
     const double *L = s->L;
     ptrdiff_t n = s->n, cap = s->cap, block;
     double *x = s->x;
-    while ((block = relay_take(&s->blocks)) * SUBSTITUTE_BLOCK < n) {
+    while ((block = relay_take(&s->blocks.next)) * SUBSTITUTE_BLOCK < n) {
         ptrdiff_t end = n - block * SUBSTITUTE_BLOCK, below = n;
         ptrdiff_t top = end > SUBSTITUTE_BLOCK ? end - SUBSTITUTE_BLOCK : 0;
         for (ptrdiff_t known = 0; known < block;) {
-            known = relay_wait(&s->blocks, known);
+            known = relay_wait(&s->blocks.done, known);
             ptrdiff_t from = n - known * SUBSTITUTE_BLOCK;
             for (ptrdiff_t j = top; j < end; j += SUBSTITUTE_STEP)
                 less_below(j, end - j < SUBSTITUTE_STEP ? end - j : SUBSTITUTE_STEP, from, below, L,
@@ -176,12 +184,17 @@ static void substitute_backward(substitution *s)
         }
         for (ptrdiff_t last = end; last > top; last -= SUBSTITUTE_STEP) {
             ptrdiff_t p = last - top > SUBSTITUTE_STEP ? last - SUBSTITUTE_STEP : top;
+            double inverse[SUBSTITUTE_STEP], y[SUBSTITUTE_STEP];
+            for (ptrdiff_t j = p; j < last; j++)
+                inverse[j - p] = 1.0 / L[j * cap + j];
             less_below(p, last - p, last, end, L, cap, x);
+            for (ptrdiff_t j = p; j < last; j++)
+                y[j - p] = x[j];
             for (ptrdiff_t j = last - 1; j >= p; j--) {
-                const double *column = L + j * cap;
-                for (ptrdiff_t i = j + 1; i < last; i++)
-                    x[j] -= column[i] * x[i];
-                x[j] /= column[j];
+                double value = y[j - p] * inverse[j - p];
+                x[j] = value;
+                for (ptrdiff_t i = p; i < j; i++)
+                    y[i - p] -= L[i * cap + j] * value;
             }
         }
         relay_pass(&s->blocks, block);

@@ -44,12 +44,17 @@ def call():
 
 def size():
     """How many threads may work on a job."""
-    return team_size(_team)
+    return hands()
 
 
 cdef void share(team_task task, void* context, Py_ssize_t parts) noexcept nogil:
     """task(context, part) for each part; all are done on return, in any order."""
     team_share(_team, task, context, parts)
+
+
+cdef Py_ssize_t hands() noexcept nogil:
+    """How many threads may work on a job."""
+    return team_size(_team)
 
 
 cdef class _Slices:

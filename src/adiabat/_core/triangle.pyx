@@ -8,33 +8,34 @@ what straddles two of them is written at half of it.
 
 from libc.string cimport memcpy, memset
 
-from adiabat._core.blas cimport gemm
-from adiabat._core.team cimport share
+from adiabat._core.blas cimport dot, gemm
+from adiabat._core.team cimport hands, share
 
 cdef extern from "relay.h":
-    ctypedef struct relay:
+    ctypedef struct relay_count:
         pass
+    ctypedef struct relay:
+        relay_count next, done
     void relay_begin(relay* r) noexcept nogil
-    Py_ssize_t relay_take(relay* r) noexcept nogil
-    Py_ssize_t relay_wait(relay* r, Py_ssize_t known) noexcept nogil
+    Py_ssize_t relay_take(relay_count* next) noexcept nogil
+    Py_ssize_t relay_wait(relay_count* done, Py_ssize_t known) noexcept nogil
     void relay_pass(relay* r, Py_ssize_t block) noexcept nogil
 
 cdef extern from "leave.h":
     enum:
-        LEAVE_MOST, LEAVE_LINE
+        LEAVE_MOST, LEAVE_GROUPS, LEAVE_LINE
     ctypedef struct departure:
         double* L
         double* z
         const long long* gone
         Py_ssize_t k, size, cap
-        double* v
-        double* tau
-        relay blocks
+        double* room
+    void leave_begin(departure* d) noexcept nogil
     void leave(departure* d) noexcept nogil
 
 cdef extern from "substitute.h":
     enum:
-        SUBSTITUTE_MOST
+        SUBSTITUTE_MOST, SUBSTITUTE_EIGHTS
     ctypedef struct substitution:
         const double* L
         double* x
@@ -45,9 +46,10 @@ cdef extern from "substitute.h":
 
 cdef enum:
     LEAST = 320     # rows worth sharing
-    HANDS = 4       # that share a relay, at most: each block waits for the last
+    HANDS = LEAVE_GROUPS    # that share a relay, at most: each block waits for the last
     TOGETHER = 64   # rows of the Schur complement that one takes at a time, at most
     CLOSED = 8      # columns that move up together
+    LINES = 16      # of the cache, of each row, that one transposes at a time
 
 
 cdef void join_forward(void* context, Py_ssize_t part) noexcept nogil:
@@ -78,20 +80,27 @@ cdef void backward(Py_ssize_t n, const double* L, Py_ssize_t cap, double* x) noe
     share(join_backward, &s, HANDS if n > LEAST else 1)
 
 
-cdef struct Newcomers:
-    # W (k, n), a row for each of k; S (k, k)
-    const double* L
-    double* W
-    double* S
-    Py_ssize_t n, k, cap, step
+cdef void spread(Py_ssize_t n, const long long* place, Py_ssize_t size, const double* values,
+                 double shift, double* x) noexcept nogil:
+    """x = values + shift, at place[:size]; 0 elsewhere."""
+    cdef Py_ssize_t i
+    memset(x, 0, n * sizeof(double))
+    for i in range(size):
+        x[place[i]] = values[i] + shift
 
 
-cdef void eight_newcomers(void* context, Py_ssize_t part) noexcept nogil:
-    # W = W L^-T
+cdef void some_newcomers(void* context, Py_ssize_t part) noexcept nogil:
+    # W = (cross + shift) L^-T, and p = W z - 1
     cdef Newcomers* them = <Newcomers*> context
-    cdef Py_ssize_t first = part * SUBSTITUTE_MOST
-    forward(them.n, them.L, them.cap, them.W + first * them.n,
-            min(them.k - first, <Py_ssize_t> SUBSTITUTE_MOST), them.n)
+    cdef Py_ssize_t j, first = part * them.step, n = them.n
+    cdef Py_ssize_t last = min(first + them.step, them.k)
+    for j in range(first, last):
+        spread(n, them.place, them.size, them.cross + j * them.size, them.shift, them.W + j * n)
+    for j in range(last, min(first + them.step, project_room(them.k))):
+        memset(them.W + j * n, 0, n * sizeof(double))
+    forward(n, them.L, them.cap, them.W + first * n, last - first, n)
+    for j in range(first, last):
+        them.p[j] = dot(n, them.z, them.W + j * n) - 1.0
 
 
 cdef void subtract_square(void* context, Py_ssize_t part) noexcept nogil:
@@ -107,24 +116,54 @@ cdef Py_ssize_t project_room(Py_ssize_t k) noexcept nogil:
     return (k + SUBSTITUTE_MOST - 1) // SUBSTITUTE_MOST * SUBSTITUTE_MOST
 
 
-cdef void project(Py_ssize_t n, const double* L, Py_ssize_t cap, Py_ssize_t k, double* W,
-                  double* S) noexcept nogil:
-    """W[j] = L^-1 W[j] for each of the k rows of W, and S -= W W'."""
-    cdef Py_ssize_t i, j
-    cdef Newcomers them
-    them.L, them.W, them.S, them.n, them.k, them.cap = L, W, S, n, k, cap
-    # several eights: each by whoever is free, alone, since a job within a job is not shared
-    share(eight_newcomers, &them, (k + SUBSTITUTE_MOST - 1) // SUBSTITUTE_MOST)
+cdef void project(Newcomers* them) noexcept nogil:
+    """W = (cross + shift) L^-T, p = W z - 1 and S -= W W'."""
+    cdef Py_ssize_t i, j, k = them.k, eights = project_room(k) // SUBSTITUTE_MOST
+    cdef Py_ssize_t parts = hands() * ((eights - 1) // (hands() * SUBSTITUTE_EIGHTS) + 1)
+    # as few parts as keep all hands busy, since each reads L; whoever is free takes one, alone:
+    # a job within a job is not shared
+    them.step = SUBSTITUTE_MOST * ((eights - 1) // parts + 1)
+    share(some_newcomers, them, (k + them.step - 1) // them.step)
     them.step = max(1, min(TOGETHER, (k + 1) // 2))
-    share(subtract_square, &them, (k + them.step - 1) // them.step)
+    share(subtract_square, them, (k + them.step - 1) // them.step)
     for i in range(k):
         for j in range(i):
-            S[i * k + j] = S[j * k + i]
+            them.S[i * k + j] = them.S[j * k + i]
+
+
+cdef struct Transposed:
+    # rows of W (, n) that become rows of `to`, whose columns are cap apart
+    const double* W
+    const long long* rows
+    double* to
+    Py_ssize_t n, k, cap
+
+
+cdef void some_columns(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Transposed* job = <Transposed*> context
+    cdef Py_ssize_t i, j, line, last
+    for line in range(part * LINES, (part + 1) * LINES):
+        last = min((line + 1) * LEAVE_LINE, job.n)
+        for i in range(job.k):
+            for j in range(line * LEAVE_LINE, last):
+                job.to[j * job.cap + i] = job.W[job.rows[i] * job.n + j]
+
+
+cdef void transpose(Py_ssize_t n, const double* W, const long long* rows, Py_ssize_t k, double* to,
+                    Py_ssize_t cap) noexcept nogil:
+    """to[i + j * cap] = W[rows[i], j] for k rows and all n columns of W, a line after the other."""
+    cdef Transposed job
+    job.W, job.rows, job.to, job.n, job.k, job.cap = W, rows, to, n, k, cap
+    share(some_columns, &job, (n - 1) // (LINES * LEAVE_LINE) + 1)
 
 
 cdef Py_ssize_t lined(Py_ssize_t n) noexcept nogil:
-    """n, or the next number of rows with which columns that follow each other begin at lines."""
-    return (n + LEAVE_LINE - 1) // LEAVE_LINE * LEAVE_LINE
+    """n, or the next number of rows with which columns that follow each other begin at lines.
+
+    It is an odd number of lines: neighbours in a row then stand in different sets of the caches,
+    which in a column of 4 KB would be one.
+    """
+    return ((n + LEAVE_LINE - 1) // LEAVE_LINE | 1) * LEAVE_LINE
 
 
 cdef Py_ssize_t leaving_room(Py_ssize_t n) noexcept nogil:
@@ -134,7 +173,7 @@ cdef Py_ssize_t leaving_room(Py_ssize_t n) noexcept nogil:
 
 cdef Py_ssize_t leaving_traces(Py_ssize_t n) noexcept nogil:
     """Numbers of it that hold something of the rows when `let_go` is done."""
-    return (LEAVE_MOST + 1) * n
+    return LEAVE_GROUPS * (LEAVE_MOST + 1) * n
 
 
 cdef void join_leave(void* context, Py_ssize_t part) noexcept nogil:
@@ -148,15 +187,10 @@ cdef void let_go(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long 
     L then has rows and columns of the identity in their places, and z zeros. cap is `lined`; what
     columns hold below their n rows may change.
     """
-    cdef Py_ssize_t first, last = k
     cdef departure d
-    d.L, d.z, d.size, d.cap, d.v, d.tau = L, z, n, cap, room, room + LEAVE_MOST * n
-    while last > 0:
-        first = max(0, last - LEAVE_MOST)
-        d.gone, d.k = gone + first, last - first
-        relay_begin(&d.blocks)
-        share(join_leave, &d, HANDS if n - d.gone[0] > LEAST else 1)
-        last = first
+    d.L, d.z, d.gone, d.k, d.size, d.cap, d.room = L, z, gone, k, n, cap, room
+    leave_begin(&d)
+    share(join_leave, &d, HANDS if n - gone[0] > LEAST else 1)
 
 
 cdef struct Closing:
@@ -173,7 +207,7 @@ cdef void some_columns_close(void* context, Py_ssize_t part) noexcept nogil:
     cdef Closing* c = <Closing*> context
     cdef double* own = c.room + part * CLOSED * c.size
     cdef const double* column
-    cdef Py_ssize_t i, j, first, last, top, known, block = relay_take(&c.blocks)
+    cdef Py_ssize_t i, j, first, last, top, known, block = relay_take(&c.blocks.next)
     while block * CLOSED < c.size:
         first = block * CLOSED
         last = min(first + CLOSED, c.size)
@@ -183,14 +217,14 @@ cdef void some_columns_close(void* context, Py_ssize_t part) noexcept nogil:
                 own[(j - first) * c.size + i] = column[c.place[i]]
         known = 0
         while known < block:
-            known = relay_wait(&c.blocks, known)
+            known = relay_wait(&c.blocks.done, known)
         relay_pass(&c.blocks, block)
         for j in range(first, last):
             top = max(j, c.first)
             memcpy(c.L + j * c.cap + top, own + (j - first) * c.size + top,
                    (c.size - top) * sizeof(double))
             memset(c.L + j * c.cap + c.size, 0, (c.n - c.size) * sizeof(double))
-        block = relay_take(&c.blocks)
+        block = relay_take(&c.blocks.next)
     memset(own, 0, CLOSED * c.size * sizeof(double))
 
 

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from adiabat._core.box import pairwise_descent
 from adiabat._core.rounds import Rounds
-from adiabat.engine.machine import AT_BOUND, Machine, attainable
+from adiabat.engine.machine import AT_BOUND, ROUNDINGS, Machine, attainable
 from adiabat.errors import IndefiniteKernelError
 
 FloatArray = npt.NDArray[np.float64]
@@ -75,6 +75,7 @@ class Exchange:
         self._delta_b = 0.0
         self._largest = machine.samples.largest
         self.accuracy = 0.0
+        self.roundings = ROUNDINGS  # of f that a violation may be
         self._rises = 0
         self._width = MOST
         self._bind()
@@ -131,7 +132,8 @@ class Exchange:
         raise Stuck
 
     def _attainable(self) -> float:
-        return attainable(self.tolerance, self._largest, self._rounds.weight, self.machine.b)
+        weight, b = self._rounds.weight, self.machine.b
+        return attainable(self.tolerance, self._largest, weight, b, self.roundings)
 
     def _enter_boxes(self) -> None:
         """Bring every u into its box; rows moved by it leave MARGIN."""

@@ -310,7 +310,9 @@ class Machine:
         self.r += shift
 
 
-def attainable(tolerance: float, largest: float, weight: float, b: float) -> float:
+def attainable(
+    tolerance: float, largest: float, weight: float, b: float, roundings: float = ROUNDINGS
+) -> float:
     """The violation to aim at, where k(x, x) is at most `largest` and sum |u| is `weight`."""
     rounding = EPSILON * (largest * weight + abs(b) + 1.0)
-    return min(0.1 * tolerance, ROUNDINGS * rounding)
+    return min(0.1 * tolerance, roundings * rounding)

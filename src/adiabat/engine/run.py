@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import nonzero
+from adiabat._core.rows import nonzero, sizes
 from adiabat.certificate import violations
 from adiabat.engine.exchange import Exchange, Stuck
-from adiabat.engine.machine import Machine
+from adiabat.engine.machine import ROUNDINGS, Machine
 
+FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -30,8 +31,10 @@ SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # The path goes first where at most SHORT_BATCH rows move and the margin is less than the
 # SHORT_MARGIN-th part of the rows with weight.
 SHORT_BATCH, SHORT_MARGIN = 128, 4
-# Turns spent to get from the tolerance down to rounding.
+# Turns spent to get from the tolerance down to rounding, and from there to fewer roundings.
 REFINEMENTS = 3
+# Violations, as a part of the targets' size, that f need not know of.
+FINE = 1e-10
 
 
 class Run:
@@ -51,6 +54,7 @@ class Run:
         self.best = np.inf
         self.stuck = False
         self.content = 0  # turns that ended within the tolerance, but not at rounding
+        self.refined = 0  # turns since it is at rounding
 
     def _first_watch(self, touched: IntArray, fresh: bool) -> BoolArray:
         machine = self.machine
@@ -98,17 +102,32 @@ class Run:
         except Stuck:
             self.stuck = True  # the judge may still be content
 
+    def _refine(self, found: FloatArray, fine: float) -> bool:
+        """Whether to go on from rounding: where weights are huge, f would show so many roundings.
+
+        Rows that all but tie with the margin are those that it finds.
+        """
+        if self.stuck or self.refined == REFINEMENTS or found.max(initial=0.0) <= fine:
+            return False
+        if self.exchange is None:
+            self.exchange = Exchange(self.machine, self.tolerance)
+        self.exchange.roundings = 1.0
+        self.watched |= found > fine
+        self.refined += 1
+        return True
+
     def satisfied(self) -> bool:
         """After the judge's look: is it done? If not, watch what was found."""
         machine = self.machine
         aim = machine.accuracy(self.tolerance)
-        if machine.verdict.residual <= aim:
+        fine = max(FINE * max(1.0, sizes(machine.u, machine.t)[1]), aim / ROUNDINGS)
+        if machine.verdict.residual <= min(aim, fine):
             return True
         # the judge knows of no rounding in sum u
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
         worst = max(float(found.max(initial=0.0)), machine.infeasibility())
         if worst <= aim:
-            return True
+            return not self._refine(found, fine)
         if worst <= self.tolerance:
             self.content += 1
             if self.stuck or self.content > REFINEMENTS:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat._core.gram import Gram
-from adiabat._core.sparse_rows import SparseRows, in_lanes
+from adiabat._core.sparse_rows import SparseRows
 from adiabat._core.thin import Thin
 from adiabat.engine.stores import Store, ThinStore, make_store
 from adiabat.errors import IndefiniteKernelError
@@ -118,10 +118,10 @@ class Samples:
         if self.precomputed:
             values = self.data
             return lambda rows: values[rows, columns], 0
-        others, other_norms = self.rows(columns), None if norms is None else norms[columns]
+        other_norms = None if norms is None else norms[columns]
         nonzeros, k = self._nonzeros, len(columns)
         if nonzeros is not None:
-            tables = in_lanes(others.toarray() if sp.issparse(others) else others)
+            tables = nonzeros.in_lanes(columns)
 
             def by_nonzeros(rows: slice) -> FloatArray:
                 products = np.empty((rows.stop - rows.start, k))
@@ -132,7 +132,7 @@ class Samples:
 
             # the product of a few is shared out by itself; many go through the cache slice by slice
             return by_nonzeros, 2 * nonzeros.nnz * (1 + k // 8) if k > FEW_COLUMNS else 0
-        data = self.data
+        others, data = self.rows(columns), self.data
         if kernel.function is not None or sp.issparse(data):
             whole = kernel.block(others, data, other_norms, norms)
             return lambda rows: whole[:, rows].T, 0
@@ -200,15 +200,15 @@ class Samples:
         owners = self.gram.owner[occupied]
         if self.thin:
             self.gram.append(k, occupied[:0], np.empty((k, 0)))
-            self._check_diagonal(positions, self._own(positions))
+            self._check_diagonal(positions, self._own(first))
         elif k <= EAGER_BATCH:
             self.gram.append(k, occupied[:0], np.empty((k, 0)))
             self._claim(positions)
             self.gram.write(positions, occupied, self.between(owners, positions).T)
-            self._check_diagonal(positions, self._own(positions))
+            self._check_diagonal(positions, self._own(first))
         else:
             self.gram.append(k, occupied, np.zeros((k, len(occupied))))
-            self._check_diagonal(positions, self._own(positions))
+            self._check_diagonal(positions, self._own(first))
             step = max(1, BLOCK_ENTRIES // max(1, len(owners)))
             for start in range(0, k if len(owners) else 0, step):
                 part = positions[start : start + step]
@@ -216,10 +216,11 @@ class Samples:
         self._refuse_indefinite(positions)
         return positions
 
-    def _own(self, positions: IntArray) -> FloatArray:
+    def _own(self, first: int) -> FloatArray:
+        """k(x, x) of the samples from the first on."""
         if self.precomputed:
-            return np.array(self.data[positions, positions])
-        return self.kernel.diagonal(self.rows(positions))
+            return np.array(self.data.diagonal()[first:])
+        return self.kernel.diagonal(self.rows(slice(first, self.n)))
 
     def _refuse_indefinite(self, positions: IntArray) -> None:
         """Look for negative curvature among some samples, the new ones first.

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays that begin at a line of the cache: no eight numbers in a row of them then span two."""
+
+import numpy as np
+import numpy.typing as npt
+
+LINE = 64  # bytes
+
+
+def lined_zeros(
+    shape: tuple[int, ...] | int, dtype: npt.DTypeLike = np.float64
+) -> npt.NDArray[np.generic]:
+    """An array of zeros whose first entry is at the beginning of a line."""
+    kind = np.dtype(dtype)
+    size = int(np.prod(shape))
+    room = np.zeros(size + LINE // kind.itemsize, dtype=kind)
+    first = -room.ctypes.data % LINE // kind.itemsize
+    return room[first : first + size].reshape(shape)
