@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Products of sparse rows with up to 16 dense vectors at a time, the vectors in lanes:
+ * Products of sparse rows with up to 24 dense vectors at a time, the vectors in lanes:
  * table[j] has the j-th entries of all of them side by side. A row's entry is read once and
  * multiplies a whole table[j]; the sums stay in registers. A table of 16 lanes and a thousand
  * features stays in the second-level cache.
@@ -83,6 +83,7 @@ static void NAME(ptrdiff_t n_rows, const int64_t *start, const int64_t *length, 
 
 DEFINE_LANES(in_8_lanes, 1)
 DEFINE_LANES(in_16_lanes, 2)
+DEFINE_LANES(in_24_lanes, 3)
 
 /* All four sums, with the products of the up to three entries that are left. */
 IN_PLACE double total(four sum, ptrdiff_t left, const double *x, const double *y)

@@ -29,24 +29,25 @@ cdef extern from "lanes.h" nogil:
                     const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
     void in_16_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
                      const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
+    void in_24_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
+                     const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
     Py_ssize_t count_nonzeros(Py_ssize_t, const double*) noexcept
     void squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const double*,
                        double*) noexcept
 
 cdef enum:
-    WIDEST = 16  # rows side by side in a table
     BATCH = 64   # rows worked on for one table before the next one's turn
     TAKEN = 16   # dense rows taken in at a time
 
 
-cdef Py_ssize_t lanes_for(Py_ssize_t k) noexcept nogil:
-    """How many lanes the next table has, k rows being left: 16, or 8 or one if these will do."""
-    return WIDEST if k > WIDEST // 2 else WIDEST // 2 if k > 1 else k
-
-
 cdef Py_ssize_t all_lanes(Py_ssize_t k) noexcept nogil:
     """How many lanes all tables of k rows have."""
-    return k // WIDEST * WIDEST + lanes_for(k % WIDEST)
+    return (k + 7) // 8 * 8 if k > 1 else k
+
+
+cdef Py_ssize_t lanes_for(Py_ssize_t k) noexcept nogil:
+    """How many lanes the next table has, k rows being left: 16, unless it is the last."""
+    return 16 if k > 24 else all_lanes(k)
 
 
 cdef struct Entries:
@@ -100,8 +101,8 @@ cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
     cdef Product product
     while done < job.k:
         lanes = lanes_for(job.k - done)
-        product = in_16_lanes
-        if lanes < WIDEST:
+        product = in_24_lanes if lanes == 24 else in_16_lanes
+        if lanes <= 8:
             product = in_1_lane if lanes == 1 else in_8_lanes
         product(rows, job.start + i, job.length + i, job.feature, job.value,
                 job.tables + done * job.n_features, job.out + i * job.k + done, job.k,

@@ -31,7 +31,7 @@ BLOCK_ENTRIES = 8_000_000
 # fills their row against the slots already reads every sample.
 EAGER_BATCH = 256
 # Columns that are one table of products (`SparseRows`).
-FEW_COLUMNS = 8
+FEW_COLUMNS = 24
 # Features up to which rows are laid side by side for products with nonzero entries: 16 of them,
 # which is 2 MB, should stay in the cache.
 MOST_FEATURES = 1 << 14
