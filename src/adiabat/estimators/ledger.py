@@ -13,7 +13,6 @@ Invariants: `_ids[i]`, `_serials[i]` and `_serial_of[_ids[i]]` speak of the same
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from itertools import compress
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -188,16 +187,16 @@ class Ledger:
         order = self._checked_order(order_indices)
         if not order:
             return
+        order = sorted(order)
         for index in order:
             del self._serial_of[self._ids[index]]
-        self._serials = without(self._serials, np.sort(np.array(order, np.int64)))
-        if len(order) <= _LISTED:
-            for index in sorted(order, reverse=True):
-                del self._ids[index]
-        else:
-            stays = np.ones(len(self._ids), dtype=bool)
-            stays[order] = False
-            self._ids = list(compress(self._ids, stays.tolist()))
+        self._serials = without(self._serials, np.array(order, np.int64))
+        stay: list[Any] = []
+        first = 0
+        for index in order:
+            stay += self._ids[first:index]
+            first = index + 1
+        self._ids = stay + self._ids[first:]
         if not self._ids:
             self._kind = None
         self._array = None
