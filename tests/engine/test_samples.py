@@ -188,14 +188,20 @@ def test_room_to_spare_holds_nothing_that_memory_held_before(
 
 
 @pytest.mark.parametrize("csr", [False, True])
-def test_a_row_and_its_double_are_at_no_distance(csr: bool) -> None:
-    """Rows kept by their entries: kernel values are one to the last bit, for any gamma."""
+@pytest.mark.parametrize("pixels", [0, 30, 60])
+def test_a_row_and_its_double_are_at_no_distance(csr: bool, pixels: int) -> None:
+    """Rows kept by their entries: kernel values are one to the last bit, for any gamma.
+
+    Some rows are made of whole 255ths: they come first, and are not alone for long.
+    """
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((60, 200)) * (rng.random((60, 200)) < 0.2)
+    rows[:pixels] = np.clip(np.rint(rows[:pixels] * 100.0), -255.0, 255.0) / 255.0
     samples = Samples(make_kernel("rbf", gamma=1e12, degree=3, coef0=0.0, X=rows))
-    for part in (rows, rows[:40], rows[:1], rows[5:12], rows):
-        samples.add(sp.csr_array(part) if csr else part)
-    who = np.concatenate([np.arange(60), np.arange(40), [0], np.arange(5, 12), np.arange(60)])
+    parts = [*np.split(np.arange(60), [30]), np.arange(40), [0], np.arange(5, 12), np.arange(60)]
+    for part in parts:
+        samples.add(sp.csr_array(rows[part]) if csr else rows[part])
+    who = np.concatenate(parts)
     everyone = np.arange(samples.n)
     same = who[:, None] == who
     np.testing.assert_array_equal(samples.between(everyone, everyone), same.astype(float))
@@ -204,6 +210,17 @@ def test_a_row_and_its_double_are_at_no_distance(csr: bool) -> None:
     left = np.arange(samples.n)
     same = who[left, None] == who[left]
     np.testing.assert_array_equal(samples.between(left, left), same.astype(float))
+
+
+def test_an_entry_of_a_csr_matrix_given_in_parts_is_their_sum() -> None:
+    """Also where each part is a small whole number and the sum is not."""
+    twice = sp.csr_array((np.full(4, 200.0), [0, 0, 1, 2], [0, 3, 4]), shape=(2, 4))
+    samples = Samples(make_kernel("linear", gamma=1.0, degree=3, coef0=0.0, X=twice))
+    samples.add(twice)
+    plain = np.array([[400.0, 200.0, 0.0, 0.0], [0.0, 0.0, 200.0, 0.0]])
+    both = np.arange(2)
+    np.testing.assert_array_equal(samples.between(both, both), plain @ plain.T)
+    assert twice.nnz == 4, "the rows given are not written to"
 
 
 def test_a_negative_diagonal_is_refused() -> None:

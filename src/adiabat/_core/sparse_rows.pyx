@@ -5,6 +5,9 @@ The entries of a row stand together in a pool (`_feature`, `_value`), anywhere; 
 `_length` say where. A row that moves to another position moves no entry, a new row goes to the end
 of the pool, and when that is full those left close up.
 
+Where all values are multiples of one of UNITS, by whole numbers up to 255 (pixels, counts, one-hot
+columns), products are made of these numbers, exactly and twice as fast (`whole_lanes.h`).
+
 Invariant: entries in the pool that belong to no row are zero, so that what is forgotten is gone.
 """
 
@@ -17,9 +20,17 @@ from adiabat._core.team cimport share
 
 from adiabat._core.lines import lined_zeros
 
+# Values are multiples of the first of 1 / these that will do.
+UNITS = (1.0, 255.0, 256.0, 100.0, 10.0)
+
 ctypedef void (*Product)(
     Py_ssize_t n_rows, const int64_t* start, const int64_t* length, const int32_t* feature,
     const double* value, const double* table, double* out, Py_ssize_t stride, Py_ssize_t lanes,
+) noexcept nogil
+ctypedef void (*WholeProduct)(
+    Py_ssize_t n_rows, const int64_t* start, const int64_t* length, const int32_t* feature,
+    const float* value, const float* table, double* out, Py_ssize_t stride, Py_ssize_t lanes,
+    double unit,
 ) noexcept nogil
 
 cdef extern from "lanes.h" nogil:
@@ -35,19 +46,32 @@ cdef extern from "lanes.h" nogil:
     void squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const double*,
                        double*) noexcept
 
+cdef extern from "whole_lanes.h" nogil:
+    bint as_whole(Py_ssize_t n, const double* value, double per, float* whole) noexcept
+    void whole_in_1_lane(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
+                         const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept
+    void whole_in_16_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
+                           const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept
+    void whole_in_32_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
+                           const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept
+    void whole_in_48_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
+                           const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept
+    void whole_squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const float*, double*,
+                             double) noexcept
+
 cdef enum:
     BATCH = 64   # rows worked on for one table before the next one's turn
     TAKEN = 16   # dense rows taken in at a time
 
 
-cdef Py_ssize_t all_lanes(Py_ssize_t k) noexcept nogil:
-    """How many lanes all tables of k rows have."""
-    return (k + 7) // 8 * 8 if k > 1 else k
+cdef Py_ssize_t all_lanes(Py_ssize_t k, Py_ssize_t wide) noexcept nogil:
+    """How many lanes all tables of k rows have, `wide` of them in a register."""
+    return (k + wide - 1) // wide * wide if k > 1 else k
 
 
-cdef Py_ssize_t lanes_for(Py_ssize_t k) noexcept nogil:
-    """How many lanes the next table has, k rows being left: 16, unless it is the last."""
-    return 16 if k > 24 else all_lanes(k)
+cdef Py_ssize_t lanes_for(Py_ssize_t k, Py_ssize_t wide) noexcept nogil:
+    """How many lanes the next table has, k rows being left: those of two registers, or the rest."""
+    return 2 * wide if k > 3 * wide else all_lanes(k, wide)
 
 
 cdef struct Entries:
@@ -85,14 +109,18 @@ cdef void take_entries(void* context, Py_ssize_t part) noexcept nogil:
 
 
 cdef struct Job:
-    # rows from `start` on, by their entries, times the k in the tables
+    # rows from `start` on, by their entries, times the k in the tables; if `unit` is not 0, values
+    # are that times `whole`, and the tables have those of the others
     const int64_t* start
     const int64_t* length
     const int32_t* feature
     const double* value
     const double* tables
+    const float* whole
+    const float* whole_tables
     double* out
     Py_ssize_t m, k, n_features
+    double unit
 
 
 cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
@@ -100,7 +128,7 @@ cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
     cdef Py_ssize_t i = part * BATCH, done = 0, lanes, rows = min(BATCH, job.m - i)
     cdef Product product
     while done < job.k:
-        lanes = lanes_for(job.k - done)
+        lanes = lanes_for(job.k - done, 8)
         product = in_24_lanes if lanes == 24 else in_16_lanes
         if lanes <= 8:
             product = in_1_lane if lanes == 1 else in_8_lanes
@@ -110,11 +138,47 @@ cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
         done += lanes
 
 
+cdef void some_whole_rows(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Job* job = <Job*> context
+    cdef Py_ssize_t i = part * BATCH, done = 0, lanes, rows = min(BATCH, job.m - i)
+    cdef WholeProduct product
+    while done < job.k:
+        lanes = lanes_for(job.k - done, 16)
+        product = whole_in_48_lanes if lanes == 48 else whole_in_32_lanes
+        if lanes <= 16:
+            product = whole_in_1_lane if lanes == 1 else whole_in_16_lanes
+        product(rows, job.start + i, job.length + i, job.feature, job.whole,
+                job.whole_tables + done * job.n_features, job.out + i * job.k + done, job.k,
+                min(lanes, job.k - done), job.unit)
+        done += lanes
+
+
+ctypedef fused number:
+    float
+    double
+
+
+cdef void lay_out(const int64_t[::1] at, const int64_t[::1] start, const int64_t[::1] length,
+                  const int32_t[::1] feature, const number[::1] value, Py_ssize_t n_features,
+                  Py_ssize_t wide, number[::1] tables) noexcept nogil:
+    """Entries of the rows `at` into tables (features, lanes), one after the other."""
+    cdef Py_ssize_t k = at.shape[0], i, p, done = 0, lanes = 0
+    for i in range(k):
+        if i == done + lanes:
+            done = i
+        if i == done:
+            lanes = lanes_for(k - done, wide)
+        for p in range(start[at[i]], start[at[i]] + length[at[i]]):
+            tables[done * n_features + feature[p] * lanes + i - done] = value[p]
+
+
 cdef class SparseRows:
     """Rows by position, as `Samples` keeps them; `n` of them, with `nnz` entries in all."""
 
     cdef readonly Py_ssize_t n, n_features, nnz
     cdef readonly object _start, _length, _feature, _value
+    cdef readonly object _whole   # value * per, as whole numbers; empty if they are not
+    cdef readonly double per      # 1 / unit of the values; 0 if they have none
     cdef Py_ssize_t _end          # of the pool's part in use
 
     def __init__(self, Py_ssize_t n_features):
@@ -123,6 +187,7 @@ cdef class SparseRows:
         self._length = np.empty(0, dtype=np.int64)
         self._feature = np.empty(0, dtype=np.int32)
         self._value = np.empty(0)
+        self._whole, self.per = np.empty(0, dtype=np.float32), UNITS[0]
 
     def append(self, dense):
         """Add dense rows at the end."""
@@ -138,12 +203,13 @@ cdef class SparseRows:
             job.rows, job.length = &rows[0, 0], &length[0]
             with nogil:
                 share(count_entries, &job, parts)
-        self._admit(lengths)
+        cdef Py_ssize_t p = self._admit(lengths)
         if lengths.any():
             start, feature, value = self._start, self._feature, self._value
             job.start, job.feature, job.value = &start[first], &feature[0], &value[0]
             with nogil:
                 share(take_entries, &job, parts)
+            self._take_as_whole(p)
 
     def append_entries(self, values, features, bounds):
         """Add rows at the end, given as in CSR: row i has entries bounds[i] to bounds[i + 1]."""
@@ -151,6 +217,23 @@ cdef class SparseRows:
         own = slice(bounds[0], bounds[len(bounds) - 1])
         self._value[p: self._end] = values[own]
         self._feature[p: self._end] = features[own]
+        self._take_as_whole(p)
+
+    def _take_as_whole(self, Py_ssize_t first):
+        """Entries of the pool from `first` on as whole numbers, or all of them in the next unit."""
+        cdef const double[::1] value = self._value
+        cdef float[::1] whole
+        units = UNITS[UNITS.index(self.per):] if self.per else ()
+        for per in units:
+            if len(self._whole) != len(self._value):
+                self._whole, first = np.zeros(len(self._value), dtype=np.float32), 0
+            whole = self._whole
+            if self._end == first or as_whole(
+                    self._end - first, &value[first], per, &whole[first]):
+                self.per = per
+                return
+            first = 0
+        self._whole, self.per = np.empty(0, dtype=np.float32), 0.0
 
     def _admit(self, lengths):
         """Room for rows of these lengths at the end of the pool; where it begins."""
@@ -185,19 +268,22 @@ cdef class SparseRows:
         cdef const int64_t[::1] length = self._length
         cdef int32_t[::1] feature = self._feature
         cdef double[::1] value = self._value
+        cdef float[::1] whole = self._whole
         cdef const int64_t[::1] order = np.argsort(self._start[: self.n], kind="stable")
-        cdef Py_ssize_t i, p = 0
+        cdef Py_ssize_t i, p = 0, old
         cdef size_t n
         with nogil:
             for i in range(order.shape[0]):
-                n = length[order[i]]
-                if n and start[order[i]] > p:
-                    memmove(&value[p], &value[start[order[i]]], n * sizeof(double))
-                    memmove(&feature[p], &feature[start[order[i]]], n * sizeof(int32_t))
+                n, old = length[order[i]], start[order[i]]
+                if n and old > p:
+                    memmove(&value[p], &value[old], n * sizeof(double))
+                    memmove(&feature[p], &feature[old], n * sizeof(int32_t))
+                    if whole.shape[0]:
+                        memmove(&whole[p], &whole[old], n * sizeof(float))
                 start[order[i]] = p
                 p += n
-        self._value[p: self._end] = 0.0
-        self._feature[p: self._end] = 0
+        for array in (self._value, self._feature, self._whole):
+            array[p: self._end] = 0
         self._end = p
 
     def entries(self, positions):
@@ -233,6 +319,7 @@ cdef class SparseRows:
         cdef int64_t[::1] start = self._start, length = self._length
         cdef int32_t[::1] feature = self._feature
         cdef double[::1] value = self._value
+        cdef float[::1] whole = self._whole
         cdef const int64_t[::1] at = rows
         cdef Py_ssize_t i, p
         with nogil:
@@ -240,6 +327,8 @@ cdef class SparseRows:
                 for p in range(start[at[i]], start[at[i]] + length[at[i]]):
                     feature[p] = 0
                     value[p] = 0.0
+                    if whole.shape[0]:
+                        whole[p] = 0.0
                 self.nnz -= length[at[i]]
                 length[at[i]] = 0
 
@@ -247,51 +336,58 @@ cdef class SparseRows:
         """Squared norms of the rows from `first` on: the bits of their products with themselves."""
         cdef const int64_t[::1] start = self._start, length = self._length
         cdef const double[::1] value = self._value
+        cdef const float[::1] whole = self._whole
         if first < 0 or first > self.n:
             raise ValueError("rows out of range")
         out = np.zeros(self.n - first)
         cdef double[::1] norm = out
         if self.n > first and self.nnz:
             with nogil:
-                squared_norms(self.n - first, &start[first], &length[first], &value[0], &norm[0])
+                if self.per:
+                    whole_squared_norms(self.n - first, &start[first], &length[first], &whole[0],
+                                        &norm[0], 1.0 / (self.per * self.per))
+                else:
+                    squared_norms(self.n - first, &start[first], &length[first], &value[0],
+                                  &norm[0])
         return out
 
     def in_lanes(self, positions):
         """Rows side by side, for `multiply`: in tables (features, lanes), zeros after the last row.
 
-        Tables start at a line of the cache, so that no entry of 8 lanes spans two.
+        Tables start at a line of the cache, so that no register's worth of an entry spans two.
         """
-        cdef const int64_t[::1] start = self._start, length = self._length
-        cdef const int32_t[::1] feature = self._feature
-        cdef const double[::1] value = self._value
         cdef const int64_t[::1] at = np.ascontiguousarray(positions, dtype=np.int64)
-        cdef Py_ssize_t k = at.shape[0], i, p, done = 0, lanes = 0
-        out = lined_zeros(all_lanes(k) * self.n_features)
-        cdef double[::1] tables = out
-        with nogil:
-            for i in range(k):
-                if i == done + lanes:
-                    done = i
-                if i == done:
-                    lanes = lanes_for(k - done)
-                for p in range(start[at[i]], start[at[i]] + length[at[i]]):
-                    tables[done * self.n_features + feature[p] * lanes + i - done] += value[p]
-        return out
+        cdef Py_ssize_t wide = 16 if self.per else 8
+        tables = lined_zeros(all_lanes(at.shape[0], wide) * self.n_features,
+                             np.float32 if self.per else np.float64)
+        if self.per:
+            lay_out[float](at, self._start, self._length, self._feature, self._whole,
+                           self.n_features, wide, tables)
+        else:
+            lay_out[double](at, self._start, self._length, self._feature, self._value,
+                            self.n_features, wide, tables)
+        return tables
 
-    def multiply(self, const double[::1] tables, Py_ssize_t first, double[:, ::1] out):
+    def multiply(self, tables, Py_ssize_t first, double[:, ::1] out):
         """out[i, j] = row first + i times the j-th of the rows in `tables` (`in_lanes`)."""
         cdef const int64_t[::1] start = self._start, length = self._length
         cdef const int32_t[::1] feature = self._feature
-        cdef const double[::1] value = self._value
-        cdef Py_ssize_t m = out.shape[0], k = out.shape[1]
-        if first < 0 or first + m > self.n or tables.shape[0] != all_lanes(k) * self.n_features:
+        cdef const double[::1] value, plain
+        cdef const float[::1] whole, small
+        cdef Py_ssize_t m = out.shape[0], k = out.shape[1], wide = 16 if self.per else 8
+        if first < 0 or first + m > self.n or len(tables) != all_lanes(k, wide) * self.n_features:
             raise ValueError("rows or tables out of range")
         if self.nnz == 0 or k == 0 or m == 0:
             out[:] = 0.0
             return
         cdef Job job
         job.start, job.length, job.feature = &start[first], &length[first], &feature[0]
-        job.value, job.tables, job.out = &value[0], &tables[0], &out[0, 0]
-        job.m, job.k, job.n_features = m, k, self.n_features
+        job.out, job.m, job.k, job.n_features = &out[0, 0], m, k, self.n_features
+        if self.per:
+            whole, small = self._whole, tables
+            job.whole, job.whole_tables, job.unit = &whole[0], &small[0], 1.0 / self.per ** 2
+        else:
+            value, plain = self._value, tables
+            job.value, job.tables = &value[0], &plain[0]
         with nogil:
-            share(some_rows, &job, (m + BATCH - 1) // BATCH)
+            share(some_whole_rows if self.per else some_rows, &job, (m + BATCH - 1) // BATCH)

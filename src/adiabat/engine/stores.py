@@ -148,6 +148,9 @@ class SparseStore:
     def add(self, X: Any) -> None:
         """Add rows at the end."""
         rows = sp.csr_array(X)
+        if not rows.has_canonical_format:  # an entry given in parts is their sum
+            rows = rows.copy()
+            rows.sum_duplicates()
         self.nonzeros.append_entries(rows.data, rows.indices, rows.indptr)
 
     def move(self, tail: IntArray, hole: IntArray, left: int) -> None:
