@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Squared distances from products, in one pass over memory where NumPy makes four."""
 
+from adiabat._core.wide cimport wide_void
+
+
+cdef wide_void scale_row(
+    double* row, double a, const double* half_b, double factor, Py_ssize_t n,
+) noexcept nogil:
+    """row[j] = factor * min(row[j] - a - half_b[j], 0)"""
+    cdef Py_ssize_t j
+    cdef double x
+    for j in range(n):
+        x = row[j] - a - half_b[j]
+        row[j] = factor * (0.0 if x > 0.0 else x)
+
 
 def scaled_distances(double[:, ::1] products, const double[::1] half_a, const double[::1] half_b,
                      double factor):
@@ -9,17 +22,11 @@ def scaled_distances(double[:, ::1] products, const double[::1] half_a, const do
     With products <a_i, b_j> and half the squared norms, that is -factor / 2 times the squared
     distance; one that rounding made negative is zero. What is not a number stays so.
     """
-    cdef Py_ssize_t i, j
-    cdef double a, x
-    cdef double* row
+    cdef Py_ssize_t i
     if half_a.shape[0] != products.shape[0] or half_b.shape[0] != products.shape[1]:
         raise ValueError("one norm for each row and each column is needed")
     if products.shape[1] == 0:
         return
     with nogil:
         for i in range(products.shape[0]):
-            a = half_a[i]
-            row = &products[i, 0]
-            for j in range(products.shape[1]):
-                x = row[j] - a - half_b[j]
-                row[j] = factor * (0.0 if x > 0.0 else x)
+            scale_row(&products[i, 0], half_a[i], &half_b[0], factor, products.shape[1])
