@@ -384,3 +384,26 @@ def test_room_grows_without_disturbing_what_is_there() -> None:
         grow(factor, K, list(range(start, start + 10)))
         assert_is_factor_of(factor, K, factor.rows.tolist())
     assert factor.size == 150
+
+
+def test_the_number_of_threads_changes_no_bit() -> None:
+    """Nor does who comes first: every sum is added in one order."""
+    n, more = 700, 60
+    X = np.random.default_rng(0).standard_normal((n + more, 6))
+    K = gram("rbf", X, X, gamma=0.3)
+    right = np.random.default_rng(1).standard_normal(n)
+    gone = np.sort(np.random.default_rng(2).permutation(n + more)[:70])
+    seen = set()
+    try:
+        for threads in (1, 2, 3, 4, 4, 4, 4, 4):
+            team.resize(threads)
+            team.call()
+            factor = rebuilt(K, np.arange(n), 1.0)
+            solved = factor.solve(right, 0.5)
+            grow(factor, K, list(range(n, n + more)))
+            factor.drop_many(gone)
+            weights, b = factor.solve(np.ones(factor.size), 0.0)
+            seen.add((solved[0].tobytes(), solved[1], weights.tobytes(), b))
+    finally:
+        team.resize(1)
+    assert len(seen) == 1

@@ -10,8 +10,8 @@
  * A block of rows goes through all columns to its left, its w in registers, and then finds the
  * reflections of its own columns: so L is read and written once, however many rows leave. Rotations
  * would go through L once for each of them. A block needs the reflections that those above it found,
- * all of which but the last are there long before: a relay. The next rows to leave follow while the
- * last blocks of these are on their way.
+ * all of which but the last are there long before: a relay. Many leave eight by eight, each eight a
+ * block or more behind the last.
  *
  * Nothing moves: where a row was, L has a row and a column of the identity.
  */
@@ -59,18 +59,20 @@ static void leave_begin(departure *d)
         relay_set(&d->done[g], 0);
 }
 
-/* The g-th group, after the blocks of others; none, if k is 0.
+static ptrdiff_t leave_groups(const departure *d) { return (d->k + LEAVE_MOST - 1) / LEAVE_MOST; }
+
+/* The g-th group, after the blocks of others; none, if k is 0. What is left over goes first.
  *
  * It takes the place of one that is done. Of a group that is not, somebody holds a block, and the
  * groups after it wait for its z: there are no more of them than hands. */
 static leave_group leave_group_at(departure *d, ptrdiff_t g, ptrdiff_t before)
 {
     leave_group own = {0};
-    ptrdiff_t last = d->k - g * LEAVE_MOST, first = last > LEAVE_MOST ? last - LEAVE_MOST : 0;
-    if (last <= 0)
+    ptrdiff_t groups = leave_groups(d), first = (groups - 1 - g) * LEAVE_MOST;
+    if (g >= groups)
         return own;
     own.gone = d->gone + first;
-    own.k = last - first;
+    own.k = g > 0 ? LEAVE_MOST : d->k - first;
     own.top = own.gone[0] / LEAVE_BLOCK * LEAVE_BLOCK;
     own.blocks = (d->size - own.top + LEAVE_BLOCK - 1) / LEAVE_BLOCK;
     own.before = before;
@@ -242,8 +244,18 @@ DEFINE_LEAVE(2, 4)
 DEFINE_LEAVE(4, 4)
 DEFINE_LEAVE(8, 2)
 
-/* By whoever joins in. */
-static void leave(departure *d)
+/* A block of a group, once the last group is done with its rows. */
+static void leave_block(departure *d, const leave_group *last, const leave_group *own,
+                        ptrdiff_t block)
+{
+    ptrdiff_t same = last ? block + (own->top - last->top) / LEAVE_BLOCK : -1;
+    if (same >= 0)
+        relay_wait(last->done, last->before + same);
+    OF_SIZE(leave, own->k)(d, own, block);
+}
+
+/* Block by block, each by whoever is free. */
+static void leave_by_blocks(departure *d)
 {
     leave_group last = {0}, own = leave_group_at(d, 0, 0);
     for (ptrdiff_t g = 0;;) {
@@ -255,12 +267,31 @@ static void leave(departure *d)
         }
         if (own.k == 0)
             return;
-        /* the same rows in the last group */
-        ptrdiff_t same = block + (own.top - last.top) / LEAVE_BLOCK;
-        if (g > 0 && same >= 0)
-            relay_wait(last.done, last.before + same);
-        OF_SIZE(leave, own.k)(d, &own, block);
+        leave_block(d, g > 0 ? &last : NULL, &own, block);
     }
+}
+
+/* Group by group: one behind the other, nobody waits within his own. */
+static void leave_by_groups(departure *d)
+{
+    leave_group last = {0}, own = leave_group_at(d, 0, 0);
+    for (ptrdiff_t g = 0, next; (next = relay_take(&d->next)) < leave_groups(d);) {
+        while (g < next) {
+            last = own;
+            own = leave_group_at(d, ++g, last.before + last.blocks + 1);
+        }
+        for (ptrdiff_t block = 0; block <= own.blocks; block++)
+            leave_block(d, g > 0 ? &last : NULL, &own, block);
+    }
+}
+
+/* By whoever joins in. */
+static void leave(departure *d)
+{
+    if (leave_groups(d) < LEAVE_GROUPS)
+        leave_by_blocks(d);
+    else
+        leave_by_groups(d);
 }
 
 #endif

@@ -13,6 +13,7 @@
 #define ADIABAT_SUBSTITUTE_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "relay.h"
 #include "wide.h"
@@ -136,65 +137,73 @@ DEFINE_FORWARD(2, 4)
 DEFINE_FORWARD(4, 4)
 DEFINE_FORWARD(8, 2)
 
-/* x[j] -= L[from:to, j]' x[from:to] for k columns, at most SUBSTITUTE_STEP, from j on. */
-IN_PLACE void less_below(ptrdiff_t j, ptrdiff_t k, ptrdiff_t from, ptrdiff_t to, const double *L,
-                         ptrdiff_t cap, double *x)
+/* sum[j] += L[from:to, j]' x[from:to], lane by lane, for the columns of a block, at most STEP at a
+ * time; what is left over of the rows goes to the first lane. */
+IN_PLACE void add_below(ptrdiff_t columns, ptrdiff_t from, ptrdiff_t to, const double *l,
+                        ptrdiff_t cap, const double *x, eight *sum)
 {
-    const double *column = L + j * cap;
-    ptrdiff_t i = from;
-    if (k == SUBSTITUTE_STEP) {
-        eight sum[SUBSTITUTE_STEP];
-        for (int c = 0; c < SUBSTITUTE_STEP; c++)
-            sum[c] = (eight) {0};
-        for (; i + LANES <= to; i += LANES) {
-            eight y = *(const eight *) (x + i);
+    for (ptrdiff_t first = 0; first < columns; first += SUBSTITUTE_STEP) {
+        const double *column = l + first * cap;
+        ptrdiff_t k = columns - first < SUBSTITUTE_STEP ? columns - first : SUBSTITUTE_STEP;
+        ptrdiff_t i = from;
+        if (k == SUBSTITUTE_STEP) {
+            eight own[SUBSTITUTE_STEP];
             for (int c = 0; c < SUBSTITUTE_STEP; c++)
-                sum[c] += y * *(const eight *) (column + c * cap + i);
+                own[c] = sum[first + c];
+            for (; i + LANES <= to; i += LANES) {
+                eight y = *(const eight *) (x + i);
+                for (int c = 0; c < SUBSTITUTE_STEP; c++)
+                    own[c] += y * *(const eight *) (column + c * cap + i);
+            }
+            for (int c = 0; c < SUBSTITUTE_STEP; c++)
+                sum[first + c] = own[c];
         }
-        for (int c = 0; c < SUBSTITUTE_STEP; c++) {
-            const double *of = (const double *) &sum[c];
-            double total = 0.0;
-            for (int l = 0; l < LANES; l++)
-                total += of[l];
-            x[j + c] -= total;
-        }
+        for (; i < to; i++)
+            for (ptrdiff_t c = 0; c < k; c++)
+                *(double *) &sum[first + c] += column[c * cap + i] * x[i];
     }
-    for (; i < to; i++)
-        for (ptrdiff_t c = 0; c < k; c++)
-            x[j + c] -= column[c * cap + i] * x[i];
 }
 
-/* Backward substitution, by whoever joins in: blocks from the bottom. */
+IN_PLACE double over_lanes(const eight *sum)
+{
+    const double *of = (const double *) sum;
+    double total = 0.0;
+    for (int l = 0; l < LANES; l++)
+        total += of[l];
+    return total;
+}
+
+/* Backward substitution, by whoever joins in: blocks from the bottom. A block takes up those below it
+ * one by one, however many are there, so that it always adds in the same order. */
 FOR_EACH_MACHINE
 static void substitute_backward(substitution *s)
 {
-    const double *L = s->L;
+    enum { N = SUBSTITUTE_BLOCK };
     ptrdiff_t n = s->n, cap = s->cap, block;
     double *x = s->x;
-    while ((block = relay_take(&s->blocks.next)) * SUBSTITUTE_BLOCK < n) {
-        ptrdiff_t end = n - block * SUBSTITUTE_BLOCK, below = n;
-        ptrdiff_t top = end > SUBSTITUTE_BLOCK ? end - SUBSTITUTE_BLOCK : 0;
-        for (ptrdiff_t known = 0; known < block;) {
+    while ((block = relay_take(&s->blocks.next)) * N < n) {
+        ptrdiff_t end = n - block * N, top = end > N ? end - N : 0;
+        const double *L = s->L + top * cap;
+        eight sum[N];
+        memset(sum, 0, sizeof(sum));
+        for (ptrdiff_t known = 0, taken = 0; taken < block;) {
             known = relay_wait(&s->blocks.done, known);
-            ptrdiff_t from = n - known * SUBSTITUTE_BLOCK;
-            for (ptrdiff_t j = top; j < end; j += SUBSTITUTE_STEP)
-                less_below(j, end - j < SUBSTITUTE_STEP ? end - j : SUBSTITUTE_STEP, from, below, L,
-                           cap, x);
-            below = from;
+            for (; taken < known; taken++)
+                add_below(end - top, n - (taken + 1) * N, n - taken * N, L, cap, x, sum);
         }
-        for (ptrdiff_t last = end; last > top; last -= SUBSTITUTE_STEP) {
-            ptrdiff_t p = last - top > SUBSTITUTE_STEP ? last - SUBSTITUTE_STEP : top;
+        for (ptrdiff_t last = end - top; last > 0; last -= SUBSTITUTE_STEP) {
+            ptrdiff_t p = last > SUBSTITUTE_STEP ? last - SUBSTITUTE_STEP : 0;
             double inverse[SUBSTITUTE_STEP], y[SUBSTITUTE_STEP];
             for (ptrdiff_t j = p; j < last; j++)
-                inverse[j - p] = 1.0 / L[j * cap + j];
-            less_below(p, last - p, last, end, L, cap, x);
+                inverse[j - p] = 1.0 / L[j * cap + top + j]; /* ahead: nothing waits for these */
+            add_below(last - p, top + last, end, L + p * cap, cap, x, sum + p);
             for (ptrdiff_t j = p; j < last; j++)
-                y[j - p] = x[j];
+                y[j - p] = x[top + j] - over_lanes(&sum[j]);
             for (ptrdiff_t j = last - 1; j >= p; j--) {
                 double value = y[j - p] * inverse[j - p];
-                x[j] = value;
+                x[top + j] = value;
                 for (ptrdiff_t i = p; i < j; i++)
-                    y[i - p] -= L[i * cap + j] * value;
+                    y[i - p] -= L[i * cap + top + j] * value;
             }
         }
         relay_pass(&s->blocks, block);
