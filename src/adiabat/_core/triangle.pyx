@@ -47,7 +47,8 @@ cdef extern from "substitute.h":
 cdef enum:
     LEAST = 320     # rows worth sharing
     HANDS = LEAVE_GROUPS    # that share a relay, at most: each block waits for the last
-    TOGETHER = 64   # rows of the Schur complement that one takes at a time, at most
+    PARTS = 4       # of the Schur complement that are shared out
+    FEWEST = 8      # rows of one of them
     CLOSED = 8      # columns that move up together
     LINES = 16      # of the cache, of each row, that one transposes at a time
 
@@ -124,7 +125,7 @@ cdef void project(Newcomers* them) noexcept nogil:
     # a job within a job is not shared
     them.step = SUBSTITUTE_MOST * ((eights - 1) // parts + 1)
     share(some_newcomers, them, (k + them.step - 1) // them.step)
-    them.step = max(1, min(TOGETHER, (k + 1) // 2))
+    them.step = max(FEWEST, (k + PARTS - 1) // PARTS)
     share(subtract_square, them, (k + them.step - 1) // them.step)
     for i in range(k):
         for j in range(i):
