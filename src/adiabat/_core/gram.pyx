@@ -18,11 +18,15 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from adiabat._core.blas cimport dot
 from adiabat._core.team cimport share, team_task
 
 from adiabat._core.lines import lined_zeros
 from adiabat._core.team import in_slices
+
+cdef extern from "panels.h" nogil:
+    void rows_of_panels(double** data, const Py_ssize_t* panels, Py_ssize_t n_panels,
+                        Py_ssize_t width, const long long* rows, Py_ssize_t n_rows,
+                        const double* coef, double* out) noexcept
 
 cdef enum:
     ROW = WIDTH * sizeof(double)
@@ -51,19 +55,13 @@ cdef struct Product:
 cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
     """The part of a product that belongs to `step` of its rows."""
     cdef Product* job = <Product*> context
-    cdef Py_ssize_t i, j, p, row
-    cdef double total
-    for i in range(part * job.step, min((part + 1) * job.step, job.n_rows)):
-        row = job.rows[i] * WIDTH
-        total = 0.0
-        for j in range(job.n_active):
-            p = job.active[j]
-            # total += panel[row] @ coef[panel]
-            total += dot(WIDTH, job.data[p] + row, job.coef + p * WIDTH)
+    cdef Py_ssize_t i, j, p, first = part * job.step, last = min(first + job.step, job.n_rows)
+    rows_of_panels(job.data, job.active, job.n_active, WIDTH, job.rows + first, last - first,
+                   job.coef, job.out + first)
+    for i in range(first, last):
         for j in range(job.n_single):
             p = job.single[j]
-            total += job.data[p // WIDTH][row + p % WIDTH] * job.coef[p]
-        job.out[i] = total
+            job.out[i] += job.data[p // WIDTH][job.rows[i] * WIDTH + p % WIDTH] * job.coef[p]
 
 
 cdef struct Columns:
