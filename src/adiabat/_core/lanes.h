@@ -41,14 +41,17 @@ typedef struct { double of[4]; } four;
 #endif
 
 /* out[0 : lanes] of a row = sum over its entries of value * table[feature]; `lanes` of a table
- * that is 8 * VECTORS wide are wanted. Rows are `stride` apart in out. */
+ * that is 8 * VECTORS wide are wanted. Rows are `stride` apart in out. `unit` is for whole_lanes.h,
+ * whose functions are called in the place of these. */
 #define DEFINE_LANES(NAME, VECTORS)                                                          \
 FOR_EACH_MACHINE                                                                             \
 static void NAME(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,              \
-                 const int32_t *feature, const double *value, const double *table,           \
-                 double *out, ptrdiff_t stride, ptrdiff_t lanes)                             \
+                 const int32_t *feature, const void *values, const void *tables,             \
+                 double *out, ptrdiff_t stride, ptrdiff_t lanes, double unit)                \
 {                                                                                            \
     enum { WIDE = 8 * VECTORS };                                                             \
+    const double *value = values, *table = tables;                                           \
+    (void) unit;                                                                             \
     for (ptrdiff_t i = 0; i < n_rows; i++) {                                                 \
         sums a[VECTORS] = {0}, b[VECTORS] = {0}, c[VECTORS] = {0}, d[VECTORS] = {0};         \
         ptrdiff_t p = start[i], end = p + length[i];                                         \
@@ -98,10 +101,12 @@ IN_PLACE double total(four sum, ptrdiff_t left, const double *x, const double *y
 /* The same for a single vector, which is its own table: the four sums are the lanes. */
 FOR_EACH_MACHINE
 static void in_1_lane(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,
-                      const int32_t *feature, const double *value, const double *table,
-                      double *out, ptrdiff_t stride, ptrdiff_t lanes)
+                      const int32_t *feature, const void *values, const void *tables,
+                      double *out, ptrdiff_t stride, ptrdiff_t lanes, double unit)
 {
+    const double *value = values, *table = tables;
     (void) lanes;
+    (void) unit;
     for (ptrdiff_t i = 0; i < n_rows; i++) {
         ptrdiff_t p = start[i], end = p + length[i];
         four sum = {0};

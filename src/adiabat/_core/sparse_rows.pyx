@@ -25,37 +25,19 @@ UNITS = (1.0, 255.0, 256.0, 100.0, 10.0)
 
 ctypedef void (*Product)(
     Py_ssize_t n_rows, const int64_t* start, const int64_t* length, const int32_t* feature,
-    const double* value, const double* table, double* out, Py_ssize_t stride, Py_ssize_t lanes,
-) noexcept nogil
-ctypedef void (*WholeProduct)(
-    Py_ssize_t n_rows, const int64_t* start, const int64_t* length, const int32_t* feature,
-    const float* value, const float* table, double* out, Py_ssize_t stride, Py_ssize_t lanes,
+    const void* values, const void* table, double* out, Py_ssize_t stride, Py_ssize_t lanes,
     double unit,
 ) noexcept nogil
 
 cdef extern from "lanes.h" nogil:
-    void in_1_lane(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
-                   const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
-    void in_8_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
-                    const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
-    void in_16_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
-                     const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
-    void in_24_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
-                     const double*, double*, Py_ssize_t, Py_ssize_t) noexcept
+    Product in_1_lane, in_8_lanes, in_16_lanes, in_24_lanes
     Py_ssize_t count_nonzeros(Py_ssize_t, const double*) noexcept
     void squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const double*,
                        double*) noexcept
 
 cdef extern from "whole_lanes.h" nogil:
+    Product whole_in_1_lane, whole_in_16_lanes, whole_in_32_lanes, whole_in_48_lanes
     bint as_whole(Py_ssize_t n, const double* value, double per, float* whole) noexcept
-    void whole_in_1_lane(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
-                         const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept
-    void whole_in_16_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
-                           const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept
-    void whole_in_32_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
-                           const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept
-    void whole_in_48_lanes(Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
-                           const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept
     void whole_squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const float*, double*,
                              double) noexcept
 
@@ -109,47 +91,28 @@ cdef void take_entries(void* context, Py_ssize_t part) noexcept nogil:
 
 
 cdef struct Job:
-    # rows from `start` on, by their entries, times the k in the tables; if `unit` is not 0, values
-    # are that times `whole`, and the tables have those of the others
+    # rows from `start` on, by their entries, times the k in the tables, of which a register holds
+    # `wide`; values and tables are of `size` bytes each, and all is in this unit, squared
     const int64_t* start
     const int64_t* length
     const int32_t* feature
-    const double* value
-    const double* tables
-    const float* whole
-    const float* whole_tables
+    const void* values
+    const char* tables
     double* out
-    Py_ssize_t m, k, n_features
+    Py_ssize_t m, k, n_features, wide, size
     double unit
+    Product[4] products    # with one, and with one, two and three registers' worth of others
 
 
 cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
     cdef Job* job = <Job*> context
     cdef Py_ssize_t i = part * BATCH, done = 0, lanes, rows = min(BATCH, job.m - i)
-    cdef Product product
     while done < job.k:
-        lanes = lanes_for(job.k - done, 8)
-        product = in_24_lanes if lanes == 24 else in_16_lanes
-        if lanes <= 8:
-            product = in_1_lane if lanes == 1 else in_8_lanes
-        product(rows, job.start + i, job.length + i, job.feature, job.value,
-                job.tables + done * job.n_features, job.out + i * job.k + done, job.k,
-                min(lanes, job.k - done))
-        done += lanes
-
-
-cdef void some_whole_rows(void* context, Py_ssize_t part) noexcept nogil:
-    cdef Job* job = <Job*> context
-    cdef Py_ssize_t i = part * BATCH, done = 0, lanes, rows = min(BATCH, job.m - i)
-    cdef WholeProduct product
-    while done < job.k:
-        lanes = lanes_for(job.k - done, 16)
-        product = whole_in_48_lanes if lanes == 48 else whole_in_32_lanes
-        if lanes <= 16:
-            product = whole_in_1_lane if lanes == 1 else whole_in_16_lanes
-        product(rows, job.start + i, job.length + i, job.feature, job.whole,
-                job.whole_tables + done * job.n_features, job.out + i * job.k + done, job.k,
-                min(lanes, job.k - done), job.unit)
+        lanes = lanes_for(job.k - done, job.wide)
+        job.products[0 if lanes == 1 else lanes // job.wide](
+            rows, job.start + i, job.length + i, job.feature, job.values,
+            job.tables + done * job.n_features * job.size, job.out + i * job.k + done, job.k,
+            min(lanes, job.k - done), job.unit)
         done += lanes
 
 
@@ -372,22 +335,29 @@ cdef class SparseRows:
         """out[i, j] = row first + i times the j-th of the rows in `tables` (`in_lanes`)."""
         cdef const int64_t[::1] start = self._start, length = self._length
         cdef const int32_t[::1] feature = self._feature
-        cdef const double[::1] value, plain
-        cdef const float[::1] whole, small
-        cdef Py_ssize_t m = out.shape[0], k = out.shape[1], wide = 16 if self.per else 8
-        if first < 0 or first + m > self.n or len(tables) != all_lanes(k, wide) * self.n_features:
+        cdef const double[::1] plain, plain_tables
+        cdef const float[::1] whole, whole_tables
+        cdef Py_ssize_t m = out.shape[0], k = out.shape[1]
+        cdef Job job
+        job.wide = 16 if self.per else 8
+        if (first < 0 or first + m > self.n
+                or len(tables) != all_lanes(k, job.wide) * self.n_features):
             raise ValueError("rows or tables out of range")
         if self.nnz == 0 or k == 0 or m == 0:
             out[:] = 0.0
             return
-        cdef Job job
         job.start, job.length, job.feature = &start[first], &length[first], &feature[0]
         job.out, job.m, job.k, job.n_features = &out[0, 0], m, k, self.n_features
         if self.per:
-            whole, small = self._whole, tables
-            job.whole, job.whole_tables, job.unit = &whole[0], &small[0], 1.0 / self.per ** 2
+            whole, whole_tables = self._whole, tables
+            job.values, job.tables = &whole[0], <const char*> &whole_tables[0]
+            job.size, job.unit = sizeof(float), 1.0 / (self.per * self.per)
+            job.products = [
+                whole_in_1_lane, whole_in_16_lanes, whole_in_32_lanes, whole_in_48_lanes]
         else:
-            value, plain = self._value, tables
-            job.value, job.tables = &value[0], &plain[0]
+            plain, plain_tables = self._value, tables
+            job.values, job.tables = &plain[0], <const char*> &plain_tables[0]
+            job.size, job.unit = sizeof(double), 1.0
+            job.products = [in_1_lane, in_8_lanes, in_16_lanes, in_24_lanes]
         with nogil:
-            share(some_whole_rows if self.per else some_rows, &job, (m + BATCH - 1) // BATCH)
+            share(some_rows, &job, (m + BATCH - 1) // BATCH)

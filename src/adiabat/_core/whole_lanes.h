@@ -60,10 +60,11 @@ static int as_whole(ptrdiff_t n, const double *value, double per, float *whole)
 #define DEFINE_WHOLE_LANES(NAME, VECTORS, SUMS)                                              \
 FOR_EACH_MACHINE                                                                             \
 static void NAME(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,              \
-                 const int32_t *feature, const float *value, const float *table,             \
+                 const int32_t *feature, const void *values, const void *tables,             \
                  double *out, ptrdiff_t stride, ptrdiff_t lanes, double unit)                \
 {                                                                                            \
     enum { WIDE = WHOLE_LANES * VECTORS };                                                   \
+    const float *value = values, *table = tables;                                            \
     for (ptrdiff_t i = 0; i < n_rows; i++) {                                                 \
         double total[WIDE] = {0};                                                            \
         ptrdiff_t p = start[i], end = p + length[i];                                         \
@@ -103,9 +104,10 @@ DEFINE_WHOLE_LANES(whole_in_48_lanes, 48 / WHOLE_LANES, 2)
 /* The same for a single vector, which is its own table. */
 FOR_EACH_MACHINE
 static void whole_in_1_lane(ptrdiff_t n_rows, const int64_t *start, const int64_t *length,
-                            const int32_t *feature, const float *value, const float *table,
+                            const int32_t *feature, const void *values, const void *tables,
                             double *out, ptrdiff_t stride, ptrdiff_t lanes, double unit)
 {
+    const float *value = values, *table = tables;
     (void) lanes;
     for (ptrdiff_t i = 0; i < n_rows; i++) {
         double total = 0.0;
