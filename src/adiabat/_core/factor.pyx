@@ -34,7 +34,7 @@ from adiabat._core.triangle cimport (
 from adiabat._core.lines import lined_zeros
 
 cdef enum:
-    VACANT = 8      # the part of the places that may be vacant
+    VACANT = 16     # the part of the places that may be vacant
     CLOSING = 3     # passes over all rows that could be saved are worth to close up
 
 
