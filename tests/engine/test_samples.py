@@ -212,14 +212,17 @@ def test_a_row_and_its_double_are_at_no_distance(csr: bool, pixels: int) -> None
     np.testing.assert_array_equal(samples.between(left, left), same.astype(float))
 
 
-def test_an_entry_of_a_csr_matrix_given_in_parts_is_their_sum() -> None:
-    """Also where each part is a small whole number and the sum is not."""
-    twice = sp.csr_array((np.full(4, 200.0), [0, 0, 1, 2], [0, 3, 4]), shape=(2, 4))
-    samples = Samples(make_kernel("linear", gamma=1.0, degree=3, coef0=0.0, X=twice))
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("part", [200.0, 0.37])
+def test_an_entry_of_a_csr_matrix_given_in_parts_is_their_sum(kernel: str, part: float) -> None:
+    """In products and in norms; also where each part is a small whole number and the sum is not."""
+    twice = sp.csr_array((np.full(4, part), [0, 0, 1, 2], [0, 3, 4]), shape=(2, 4))
+    form = make_kernel(kernel, gamma=1e-5, degree=3, coef0=0.0, X=twice)
+    samples = Samples(form)
     samples.add(twice)
-    plain = np.array([[400.0, 200.0, 0.0, 0.0], [0.0, 0.0, 200.0, 0.0]])
     both = np.arange(2)
-    np.testing.assert_array_equal(samples.between(both, both), plain @ plain.T)
+    values = samples.between(both, both)
+    np.testing.assert_allclose(values, form.block(twice.toarray(), twice.toarray()), rtol=1e-14)
     assert twice.nnz == 4, "the rows given are not written to"
 
 
