@@ -140,6 +140,30 @@ def test_products_of_whole_numbers_are_exact(k: int) -> None:
     np.testing.assert_array_equal(rows.norms(0), exact.diagonal())
 
 
+def test_no_memory_for_a_larger_pool_leaves_the_rows_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = some_rows(40, 0, per=255.0)
+    rows, zeros = held(plain), np.zeros
+
+    def no_room(shape: object, dtype: object = np.float64) -> object:
+        if dtype is np.float32:
+            raise MemoryError
+        return zeros(shape, dtype)  # type: ignore[call-overload]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "zeros", no_room)
+        with pytest.raises(MemoryError):
+            rows.append(some_rows(400, 1, per=255.0))
+    rows.move(NOBODY, NOBODY, min(40, rows.n))
+    assert len(rows._whole) == len(rows._value)
+    np.testing.assert_array_equal(dense(rows), plain)
+    rows.append(some_rows(400, 1, per=255.0))
+    out = np.empty((440, 1))
+    rows.multiply(rows.in_lanes(np.array([3])), 0, out)
+    np.testing.assert_allclose(out[:40, 0], plain @ plain[3], atol=1e-13)
+
+
 def test_units_change_with_the_rows() -> None:
     """Always the first that will do for all of them; where none does, values stay as they are."""
     rows = held(np.array([[0.0, 1.0, -3.0]]))

@@ -188,8 +188,6 @@ cdef class SparseRows:
         cdef float[::1] whole
         units = UNITS[UNITS.index(self.per):] if self.per else ()
         for per in units:
-            if len(self._whole) != len(self._value):
-                self._whole, first = np.zeros(len(self._value), dtype=np.float32), 0
             whole = self._whole
             if self._end == first or as_whole(
                     self._end - first, &value[first], per, &whole[first]):
@@ -221,8 +219,13 @@ cdef class SparseRows:
         values, features, bounds = self.entries(np.arange(self.n))
         room = needed + needed // 2  # memory that is not written to is not taken
         value, feature = np.zeros(room), np.zeros(room, dtype=np.int32)
+        whole = np.zeros(room if self.per else 0, dtype=np.float32)
         value[: self.nnz], feature[: self.nnz] = values, features
-        self._value, self._feature, self._end = value, feature, self.nnz
+        if self.per:
+            np.multiply(values, self.per, out=values)
+            np.rint(values, out=whole[: self.nnz], casting="same_kind")
+        # nothing can fail any more: all three or none
+        self._value, self._feature, self._whole, self._end = value, feature, whole, self.nnz
         self._start[: self.n] = bounds[: self.n]
 
     def _close_up(self):
