@@ -37,6 +37,8 @@ AT_BOUND = 1e-14
 REFRESH = 8
 # A residual is zero within this many roundings.
 ROUNDINGS = 64.0
+# A residual, as a part of the targets' size, below which f needs no more digits.
+FINE = 1e-10
 EPSILON = float(np.finfo(np.float64).eps)
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
@@ -254,6 +256,10 @@ class Machine:
         """The violation to aim at: a few roundings of f, and always well within the tolerance."""
         largest = self.samples.largest
         return attainable(tolerance, largest, sizes(self.u, self.t)[0], self.b)
+
+    def fineness(self) -> float:
+        """What r may differ from 0 by, so that f shows nothing of it."""
+        return FINE * max(1.0, sizes(self.u, self.t)[1])
 
     def infeasibility(self) -> float:
         """How far u is from its box and its sum from d, beyond rounding."""

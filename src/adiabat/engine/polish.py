@@ -14,14 +14,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import sizes
 from adiabat._core.twofold import weighted_sums
 from adiabat.engine.machine import Machine
 
 FloatArray = npt.NDArray[np.float64]
 
-# r of the margin, as a part of the targets' size, below which f needs no more digits.
-FINE = 1e-10
 # Solves at most; and kernel values gathered at a time.
 SOLVES = 4
 BLOCK_ENTRIES = 4_000_000
@@ -34,8 +31,7 @@ def polish(machine: Machine) -> bool:
     date.
     """
     margin = machine.margin.copy()
-    size = max(1.0, sizes(machine.u, machine.t)[1])
-    if float(np.abs(machine.r[margin]).max(initial=0.0)) <= FINE * size:
+    if float(np.abs(machine.r[margin]).max(initial=0.0)) <= machine.fineness():
         return False
     lo, hi = machine.lo[margin], machine.hi[margin]
     before, best = None, np.inf

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import nonzero, sizes
+from adiabat._core.rows import nonzero
 from adiabat.certificate import violations
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.machine import ROUNDINGS, Machine
@@ -33,8 +33,6 @@ SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 SHORT_BATCH, SHORT_MARGIN = 128, 4
 # Turns spent to get from the tolerance down to rounding, and from there to fewer roundings.
 REFINEMENTS = 3
-# Violations, as a part of the targets' size, that f need not know of.
-FINE = 1e-10
 
 
 class Run:
@@ -120,7 +118,7 @@ class Run:
         """After the judge's look: is it done? If not, watch what was found."""
         machine = self.machine
         aim = machine.accuracy(self.tolerance)
-        fine = max(FINE * max(1.0, sizes(machine.u, machine.t)[1]), aim / ROUNDINGS)
+        fine = max(machine.fineness(), aim / ROUNDINGS)
         if machine.verdict.residual <= min(aim, fine):
             return True
         # the judge knows of no rounding in sum u
