@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The judge: is this the optimum? NumPy only, and no line shared with the engine.
+"""The judge: is this the optimum, and how far from it may f be? NumPy only.
 
-For problem (P), minimise 1/2 u'Ku - t'u over lo <= u <= hi, sum u = d, with r = Ku + b - t:
+No line is shared with the engine. For problem (P), minimise 1/2 u'Ku - t'u over lo <= u <= hi,
+sum u = d, with f = Ku + b and r = f - t:
 
     violation_i = max( r_i where u_i > lo_i,  -r_i where u_i < hi_i,  0 )          (CP01 (2))
     gap         = sum_i  r_i u_i - min(r_i lo_i, r_i hi_i)   >=  objective - optimum
 
 The violation is zero at the optimum and only there; the gap bounds what any other u could gain.
+
+Each row is held to its own tolerance, which no other row can loosen: `tol` in units of its target,
+and the rounding of its own f, a sum of terms k(x_i, x_j) u_j, or that of a typical row, which b
+carries to all of them. The sum of u is judged relative to the weights, the gap relative to the
+objective. A model is the optimum if all three hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +27,20 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+#: Kernel values between rows, by their numbers.
+Block = Callable[[IntArray, IntArray], FloatArray]
+
+EPSILON = float(np.finfo(np.float64).eps)
+# Roundings of f that a violation may be, and of the weights that their sum may be off.
+ROUNDINGS, SUM_ROUNDINGS = 64.0, 8.0
+# Products of which sums without rounding are made, at most; beyond, f_error is coarser.
+MOST_PRODUCTS = 20_000_000
+# Steps towards the exact optimum from which f_error is read.
+STEPS = 5
+# What is added to the scaled margin system to make its inverse; the steps refine it away.
+RIDGE = 1e-14
+_SPLITTER = 2.0**27 + 1.0  # splits a float64 into two halves of 26 bits (Dekker)
 
 
 @dataclass(frozen=True)
@@ -29,23 +50,38 @@ class Certificate:
     Attributes
     ----------
     residual : float
-        Largest violation of the optimality conditions, over all rows of all machines.
+        Violation of the optimality conditions at the row that is worst for what it is allowed.
+    tol : float
+        What the violation of that row may be: the model's `tol` in units of its target, and 64
+        roundings of its own f.
     gap : float
-        Largest duality gap of a machine, relative to max(1, |objective|).
+        Duality gap of the worst machine, relative to its objective.
+    gap_tol : float
+        What the gap may be: the model's `tol`, and what 64 roundings of f make of it. 0 for least
+        squares, where the residual says it all.
+    balance : float
+        How far the weights are from their sum and their bounds, relative to the weights; `tol` of
+        the model and a few roundings are allowed.
+    ok : bool
+        Whether the model is the optimum: all three are within what is allowed.
     n_samples : int
         Samples in the model.
     n_support : int
         Samples that carry weight.
-    tol : float
-        What the residual must not exceed: the model's `tol` times max(1, C max|K|).
-    ok : bool
-        Whether it does not.
     held_fixed : mapping
         What retraining has to hold fixed to give this model, such as the resolved gamma.
     n_seen : int or None
         Samples that ever came to the model, those forgotten or let go included.
     retain : str
         The policy that chose which of them it holds; empty if none did.
+    worst : object
+        Id of the sample whose row is worst; None if every condition holds exactly.
+    rounding : float
+        The part of `tol` that is rounding. Where it is the larger part, double precision is the
+        limit, and f at that row is known to about as much.
+    f_error : float
+        At every row of the model f is within this of the exact optimum's. Nan in the report of an
+        update: `certificate()` computes it.
     """
 
     residual: float
@@ -57,6 +93,11 @@ class Certificate:
     held_fixed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     n_seen: int | None = None
     retain: str = ""
+    balance: float = 0.0
+    gap_tol: float = 0.0
+    worst: Any = None
+    rounding: float = 0.0
+    f_error: float = field(default=math.nan, compare=False)  # nan is not equal to itself
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "held_fixed", MappingProxyType(dict(self.held_fixed)))
@@ -65,10 +106,18 @@ class Certificate:
         verdict = "optimal" if self.ok else "NOT OPTIMAL"
         held = ", ".join(f"{name}={_brief(value)}" for name, value in self.held_fixed.items())
         kept = f" of {self.n_seen} seen ({self.retain})" if self.retain else ""
+        worst = "" if self.worst is None else f" at {_brief(self.worst)}"
+        known = "" if math.isnan(self.f_error) else f", f within {self.f_error:.1e} of the optimum"
+        limited = self.ok and self.rounding > 0.5 * self.tol
+        limit = (
+            f", as exact as double precision allows: f is known to {self.rounding:.0e}"
+            if limited
+            else ""
+        )
         return (
-            f"{verdict}: residual {self.residual:.1e} (allowed {self.tol:.1e}), "
-            f"relative gap {self.gap:.1e}, {self.n_samples} samples{kept}, {self.n_support} support"
-            + (f", holding {held}" if held else "")
+            f"{verdict}: residual {self.residual:.1e} (allowed {self.tol:.1e}){worst}, "
+            f"relative gap {self.gap:.1e}{known}, {self.n_samples} samples{kept}, "
+            f"{self.n_support} support{limit}" + (f", holding {held}" if held else "")
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,6 +135,48 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 100 else text[:97] + "..."
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge found for one machine.
+
+    `worst` is the row whose violation, `residual`, is largest for what it is `allowed`, of which
+    `rounding` is due to rounding; -1 where no row violates.
+    """
+
+    residual: float = 0.0
+    allowed: float = 0.0
+    rounding: float = 0.0
+    worst: int = -1
+    gap: float = 0.0
+    gap_allowed: float = 0.0
+    balance: float = 0.0
+    ok: bool = True
+
+    @property
+    def severity(self) -> float:
+        """The largest of the three, each relative to what it may be: at most 1 where `ok`."""
+        if not self.ok:
+            return math.inf
+        ratios = [
+            found / allowed
+            for found, allowed in ((self.residual, self.allowed), (self.gap, self.gap_allowed))
+            if found > 0.0
+        ]
+        return max(ratios, default=0.0)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One machine as the judge sees it: (P) and a solution."""
+
+    u: FloatArray
+    t: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+    d: float
+    b: float
+
+
 def violations(r: FloatArray, u: FloatArray, lo: FloatArray, hi: FloatArray) -> FloatArray:
     """How far each row is from its optimality condition; 0 where it holds."""
     worst = np.where(u > lo, r, 0.0)
@@ -93,38 +184,247 @@ def violations(r: FloatArray, u: FloatArray, lo: FloatArray, hi: FloatArray) -> 
     return np.maximum(worst, 0.0, out=worst)
 
 
+def units(t: FloatArray, b: float) -> FloatArray:
+    """What `tol` is measured in, row by row: the row's target, or a typical one if that is larger.
+
+    The typical target is the median, which no outlier moves; where it is 0, as for one class, it
+    is b.
+    """
+    size = np.abs(t)
+    typical = float(np.median(size)) if len(t) else 0.0
+    return np.maximum(size, typical or abs(b))
+
+
+def judge(problem: Problem, r: FloatArray, sizes: FloatArray, tol: float) -> Verdict:
+    """Verdict on one machine, from residuals r = Ku + b - t and sizes |K||u| computed afresh."""
+    u, t, lo, hi = problem.u, problem.t, problem.lo, problem.hi
+    if len(u) == 0:
+        return Verdict()
+    rounding = _rounding(problem, sizes)
+    allowed = tol * units(t, problem.b) + rounding
+    found = violations(r, u, lo, hi)
+    worst = int(np.argmax(_ratio(found, allowed)))
+    gap, scale = duality_gap(r, u, lo, hi), _objective_size(problem, r)
+    scale += 0.5 * float(np.abs(u) @ rounding)  # which an objective of 0 is known to
+    gap_allowed = tol + _ratio(float(_room(r, u, lo, hi) @ rounding), scale)
+    relative_gap = _ratio(gap, scale)
+    balance = _imbalance(problem)
+    ok = bool(np.all(found <= allowed)) and relative_gap <= gap_allowed
+    ok = ok and balance <= tol + SUM_ROUNDINGS * EPSILON
+    violated = found[worst] > 0.0
+    return Verdict(
+        residual=float(found[worst]),
+        allowed=float(allowed[worst]),
+        rounding=float(rounding[worst]),
+        worst=worst if violated else -1,
+        gap=float(relative_gap),
+        gap_allowed=gap_allowed,
+        balance=balance,
+        ok=bool(ok),
+    )
+
+
+def _rounding(problem: Problem, sizes: FloatArray) -> FloatArray:
+    """What r may be by rounding, row by row."""
+    terms = np.maximum(sizes, np.median(sizes)) + abs(problem.b) + np.abs(problem.t)
+    return ROUNDINGS * EPSILON * terms
+
+
+def _ratio(found: Any, allowed: Any) -> Any:
+    """found / allowed, 0 where nothing was found."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.divide(found, allowed)
+    return np.where(found > 0.0, ratio, np.where(np.isnan(found), np.inf, 0.0))[()]
+
+
+def _room(r: FloatArray, u: FloatArray, lo: FloatArray, hi: FloatArray) -> FloatArray:
+    """How far each u could go in the direction in which the objective falls."""
+    return np.where(r > 0.0, u - lo, np.where(r < 0.0, hi - u, 0.0))
+
+
 def duality_gap(r: FloatArray, u: FloatArray, lo: FloatArray, hi: FloatArray) -> float:
     """What the best move within the box could gain at most, by convexity."""
-    return float(np.sum(r * u - np.minimum(r * lo, r * hi)))
+    return float(np.abs(r) @ _room(r, u, lo, hi))
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What the judge found for one machine."""
-
-    residual: float
-    gap: float
-
-
-def judge(
-    r: FloatArray,
-    u: FloatArray,
-    t: FloatArray,
-    lo: FloatArray,
-    hi: FloatArray,
-    d: float,
-    b: float,
-) -> Verdict:
-    """Verdict on one machine, from residuals r = Ku + b - t computed afresh.
-
-    A weight outside its box or a sum that is not d counts as a violation too.
-    """
-    if len(u) == 0:
-        return Verdict(0.0, 0.0)
-    outside = max(float(np.max(lo - u)), float(np.max(u - hi)), 0.0)
-    balance = abs(float(np.sum(u)) - d)
-    residual = max(float(np.max(violations(r, u, lo, hi))), outside, balance)
+def _objective_size(problem: Problem, r: FloatArray) -> float:
+    """Size of the two terms of the objective."""
+    u, t = problem.u, problem.t
     # u'Ku = sum u (r + t) - b d, so the objective needs no second product with K
-    objective = 0.5 * (float(u @ r) - b * d - float(u @ t))
-    gap = max(0.0, duality_gap(r, u, lo, hi)) / max(1.0, abs(objective))
-    return Verdict(residual, gap)
+    square = float(u @ r) + float(u @ t) - problem.b * problem.d
+    return 0.5 * abs(square) + abs(float(u @ t))
+
+
+def _imbalance(problem: Problem) -> float:
+    """How far u is from its sum and its box, relative to the weights."""
+    u, lo, hi = problem.u, problem.lo, problem.hi
+    missing = abs(math.fsum(u.tolist()) - problem.d)
+    balance = float(_ratio(missing, max(float(np.abs(u).sum()), abs(problem.d))))
+    outside = np.maximum(np.maximum(lo - u, u - hi), 0.0)
+    reach = np.maximum(np.abs(lo), np.abs(hi))
+    return max(balance, float(np.max(_ratio(outside, reach), initial=0.0)))
+
+
+# -- how far f may be from the optimum's ---------------------------------------------------------
+
+
+def error_bound(
+    problem: Problem, r: FloatArray, sizes: FloatArray, own: FloatArray, block: Block
+) -> float:
+    """How far f may be from the optimum's at any row; `own` are the rows' k(x, x).
+
+    For any (w, b) the gap bounds the distance to the optimum, 1/2 |w - w*|^2 <= gap. From the
+    model's own residuals that is coarse: the gap of a model that is exact to rounding is a sum of
+    roundings, and its root is large. So residuals are summed without rounding where they matter,
+    a few Newton steps lead from the model to a point whose gap is far smaller, and the length of
+    the steps is added. All of it is kept beside u, which has no digits left for it.
+
+    Given |w - w*|, b is bounded by the sum of u: were b* larger than b by more than that explains,
+    all rows near r = 0 would have r > 0, hence be at lo, and the sum could not be d.
+    """
+    if len(r) == 0:
+        return 0.0
+    noise = _rounding(problem, sizes)
+    near = _near_zero(problem, r, noise)
+    if len(near) * int(np.count_nonzero(problem.u)) > MOST_PRODUCTS:
+        away, db, left = 0.0, 0.0, r.copy()
+        uncertain = noise
+        exact = np.zeros(len(r), dtype=bool)
+    else:
+        exact = np.zeros(len(r), dtype=bool)
+        exact[near] = True
+        away, db, left, uncertain = _towards_optimum(problem, r, noise, own, near, block)
+    u, lo, hi = problem.u, problem.lo, problem.hi
+    # whichever sign r has within its uncertainty
+    free_down, free_up = u - lo, hi - u
+    worst = np.maximum(
+        np.maximum(left + uncertain, 0.0) * free_down, np.maximum(uncertain - left, 0.0) * free_up
+    )
+    beyond = math.sqrt(2.0 * float(np.sum(worst)))
+    root = np.sqrt(own)
+    b_error = _bias_error(problem, left, uncertain + root * beyond, beyond)
+    moved = np.where(exact, np.abs(r - left), root * away + abs(db))
+    # who computes f rounds, too
+    return float(np.max(moved + root * beyond + noise / 8.0, initial=0.0)) + b_error
+
+
+def _near_zero(problem: Problem, r: FloatArray, noise: FloatArray) -> IntArray:
+    """Rows with room, whose r should be 0 or might have either sign."""
+    u, lo, hi = problem.u, problem.lo, problem.hi
+    doubtful = ((r < noise) & (u < hi)) | ((r > -noise) & (u > lo))
+    return np.flatnonzero(doubtful)
+
+
+def _towards_optimum(
+    problem: Problem,
+    r: FloatArray,
+    noise: FloatArray,
+    own: FloatArray,
+    near: IntArray,
+    block: Block,
+) -> tuple[float, float, FloatArray, FloatArray]:
+    """(|dw|, db, residuals there, how well these are known) of a point nearer to the optimum."""
+    u, t, lo, hi = problem.u, problem.t, problem.lo, problem.hi
+    left, uncertain = r.copy(), noise.copy()
+    if len(near) == 0:
+        return 0.0, 0.0, left, uncertain
+    weighty = np.flatnonzero(u)
+    start = _exact_residuals(block(near, weighty), u[weighty], problem.b, t[near])
+    missing = -math.fsum([*u.tolist(), -problem.d])
+    K = block(near, near)
+    down, up = lo[near] - u[near], hi[near] - u[near]  # how far u may go
+    du, db, q = np.zeros(len(near)), 0.0, start
+    best = np.inf
+    kept = du, db, q
+    known = 0.0
+    for _ in range(STEPS):
+        free = ((du > down) & (du < up)) | ((q > 0.0) & (du > down)) | ((q < 0.0) & (du < up))
+        room = np.where(q > 0.0, du - down, up - du)
+        gap = float(np.abs(q) @ room)
+        if not gap < best:
+            break
+        best, kept = gap, (du, db, q)
+        if not free.any() or gap == 0.0:
+            break
+        rows = np.flatnonzero(free)
+        step, shift = _newton(K[np.ix_(rows, rows)], -q[rows], missing - math.fsum(du.tolist()))
+        du, db = du.copy(), db + shift
+        du[rows] = np.clip(du[rows] + step, down[rows], up[rows])
+        q = start + K @ du + db
+    du, db, q = kept
+    known = 8.0 * EPSILON * (np.abs(start) + np.abs(K) @ np.abs(du) + abs(db))
+    left[near], uncertain[near] = q, known
+    away = math.sqrt(max(0.0, float(du @ (K @ du))))
+    root = np.sqrt(own)
+    elsewhere = np.ones(len(u), dtype=bool)
+    elsewhere[near] = False
+    uncertain[elsewhere] += root[elsewhere] * away + abs(db)
+    return away, db, left, uncertain
+
+
+def _newton(K: FloatArray, q: FloatArray, s: float) -> tuple[FloatArray, float]:
+    """(du, db) with K du + db = q and sum du = s, nearly; K may be singular."""
+    shift = float(np.median(K.diagonal())) or 1.0
+    shifted = K + shift
+    scale = 1.0 / np.sqrt(shifted.diagonal())
+    scaled = shifted * scale[:, None] * scale
+    scaled[np.diag_indices(len(q))] += RIDGE * len(q)
+    inverse = np.linalg.inv(scaled) * scale[:, None] * scale
+    ones = inverse.sum(axis=1)
+    du = inverse @ q
+    db = (float(du.sum()) - s) / float(ones.sum())
+    return du - db * ones, db + shift * s
+
+
+def _exact_residuals(K: FloatArray, u: FloatArray, b: float, t: FloatArray) -> FloatArray:
+    """K u + b - t, each rounded once."""
+    out = np.empty(len(t))
+    u_high = _upper_half(u)
+    for i, row in enumerate(K):
+        product = row * u
+        high = _upper_half(row)
+        error = (high * u_high - product) + high * (u - u_high)
+        error += (row - high) * u_high
+        error += (row - high) * (u - u_high)
+        try:
+            out[i] = math.fsum([*product.tolist(), *error.tolist(), b, -t[i]])
+        except (OverflowError, ValueError):
+            out[i] = np.nan
+    return out
+
+
+def _upper_half(values: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = _SPLITTER * values
+        return np.asarray(scaled - (scaled - values))
+
+
+def _bias_error(problem: Problem, r: FloatArray, doubt: FloatArray, beyond: float) -> float:
+    """How far b may be from the optimum's, where each r may be off by `doubt`."""
+    u, lo, hi, d = problem.u, problem.lo, problem.hi, problem.d
+    force = hi > lo
+    if not force.any():
+        return abs(problem.b)
+    r, doubt, u, lo, hi = r[force], doubt[force], u[force], lo[force], hi[force]
+    above = _reach(-(r - doubt), u - lo, hi - u)
+    below = _reach(r + doubt, hi - u, u - lo)
+    if beyond == 0.0 and np.all((u == lo) | (u == hi)):
+        # a corner: b has an interval, and its middle is taken, or its only end, or 0
+        if math.isinf(above) and math.isinf(below):
+            return abs(problem.b)
+        middle = 0.0 if math.isinf(above) or math.isinf(below) else 0.5 * (above - below)
+        near = min(above, below) if math.isinf(above) or math.isinf(below) else abs(middle)
+        return near + float(np.max(doubt, initial=0.0))
+    return max(above, below, 0.0)
+
+
+def _reach(turns: FloatArray, gives: FloatArray, takes: FloatArray) -> float:
+    """The least rise of b after which sum u could not be d any more.
+
+    A row gives weight for certain once b has risen by more than `turns`; before, it may take.
+    """
+    order = np.argsort(turns)
+    given = np.cumsum(gives[order]) - (float(takes.sum()) - np.cumsum(takes[order]))
+    rounding = 4.0 * EPSILON * float(np.sum(np.abs(gives)) + np.sum(np.abs(takes)))
+    certain = np.flatnonzero(given > rounding)
+    return max(0.0, float(turns[order[certain[0]]])) if len(certain) else math.inf

@@ -49,22 +49,28 @@ class NotOptimalError(AdiabatError, RuntimeError):
         What failed and the remedy.
     certificate : object, optional
         The certificate of the rejected result, or None if there was none to certify.
+    sample : object, optional
+        Id of the sample that is worst, or None.
 
     Attributes
     ----------
     certificate : object or None
         As given.
+    sample : object or None
+        As given.
     """
 
     certificate: Any
+    sample: Any
 
-    def __init__(self, message: str = "", certificate: Any = None) -> None:
+    def __init__(self, message: str = "", certificate: Any = None, sample: Any = None) -> None:
         super().__init__(message)
         self.certificate = certificate
+        self.sample = sample
 
     def __reduce__(self) -> tuple[Any, ...]:
         # BaseException would rebuild from `args` alone and lose the certificate.
-        return type(self), (*self.args[:1], self.certificate)
+        return type(self), (*self.args[:1], self.certificate, self.sample)
 
 
 class IdError(AdiabatError, ValueError):

@@ -98,6 +98,11 @@ class Kernel:
         return distances
 
     @property
+    def is_nonnegative(self) -> bool:
+        """Whether no value is below 0."""
+        return self.name in ("rbf", "laplacian", "chi2")
+
+    @property
     def takes_products(self) -> bool:
         """Whether `from_products` applies: values follow from <a, b> and the norms."""
         return self.name in ("linear", "poly", "rbf") and self.origin is None

@@ -10,7 +10,7 @@ import pytest
 
 from adiabat._core import team
 from adiabat._core.judge import verdict, weigh
-from adiabat.certificate import judge
+from adiabat.certificate import Problem, Verdict, judge
 
 WIDTH = 40
 
@@ -62,27 +62,74 @@ def problem(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_verdicts_agree(seed: int) -> None:
+@pytest.mark.parametrize("one_target", [False, True])
+def test_verdicts_agree(seed: int, one_target: bool) -> None:
     rng = np.random.default_rng(seed)
-    rows = problem(rng, int(rng.integers(1, 300)))
+    r, u, t, lo, hi = problem(rng, int(rng.integers(1, 300)))
+    t = np.where(t > 0.0, 1.0, -1.0) if one_target else t
     d, b = float(rng.standard_normal()), float(rng.standard_normal())
+    sizes = np.abs(r + t - b) * rng.uniform(1.0, 5.0, len(r))
     for scale in (1.0, 1e6):
-        scaled = (rows[0], scale * rows[1], rows[2], scale * rows[3], scale * rows[4])
-        expected = judge(*scaled, d, b)
-        residual, gap = verdict(*scaled, d, b)
-        assert residual == pytest.approx(expected.residual, rel=1e-12, abs=1e-12 * scale)
-        assert gap == pytest.approx(expected.gap, rel=1e-9, abs=1e-12)
+        rows = (r, scale * u, t, scale * lo, scale * hi)
+        for tol in (1e-9, 0.1, 10.0):
+            expected = judge(Problem(*rows[1:], d, b), r, sizes, tol)
+            found = Verdict(*verdict(*rows, d, b, tol, 64.0, sizes))
+            assert found.ok == expected.ok and found.worst == expected.worst
+            for name in ("residual", "allowed", "rounding", "gap", "gap_allowed", "balance"):
+                assert getattr(found, name) == pytest.approx(
+                    getattr(expected, name), rel=1e-9, abs=1e-14
+                ), name
+
+
+def of_one_row(r: float, u: float, d: float, **given: float) -> Verdict:
+    """A row with t = 1, b = 1 and the box from 0 to 1."""
+    one = np.ones(1)
+    rows = (r * one, u * one, one, 0.0 * one, one)
+    return Verdict(*verdict(*rows, d, 1.0, given.get("tol", 1e-9), 64.0))
 
 
 def test_each_condition_alone_is_seen() -> None:
-    one, none = np.ones(1), np.zeros(1)
-    assert verdict(none, none, none, none, one, 0.0, 0.0) == (0.0, 0.0)
-    assert verdict(-0.5 * one, none, none, none, one, 0.0, 0.0)[0] == 0.5
-    assert verdict(0.5 * one, one, none, none, one, 1.0, 0.0)[0] == 0.5
-    assert verdict(none, 1.5 * one, none, none, one, 1.5, 0.0)[0] == 0.5
-    assert verdict(none, -0.5 * one, none, none, one, -0.5, 0.0)[0] == 0.5
-    assert verdict(none, none, none, none, one, 0.25, 0.0)[0] == 0.25
-    assert verdict(*[np.empty(0)] * 5, 0.0, 0.0) == (0.0, 0.0)
+    assert of_one_row(0.0, 0.0, 0.0) == Verdict(gap_allowed=1e-9)
+    for r, u, d in ((-0.5, 0.0, 0.0), (0.5, 1.0, 1.0), (0.5, 0.5, 0.5), (-0.5, 0.5, 0.5)):
+        found = of_one_row(r, u, d)
+        assert not found.ok and found.residual == 0.5 and found.worst == 0
+    assert of_one_row(0.0, 1.5, 1.5).balance == 0.5 and not of_one_row(0.0, 1.5, 1.5).ok
+    assert of_one_row(0.0, -0.5, -0.5).balance == 0.5
+    assert of_one_row(0.0, 0.5, 0.25).balance == 0.5 and not of_one_row(0.0, 0.5, 0.25).ok
+    assert of_one_row(0.0, 0.0, 0.25).balance == 1.0
+    assert of_one_row(1.0, 0.0, 0.0).ok and of_one_row(-1.0, 1.0, 1.0).ok
+    assert Verdict(*verdict(*[np.empty(0)] * 5, 0.0, 0.0, 1e-9, 64.0)) == Verdict()
+
+
+def test_a_gap_alone_is_seen() -> None:
+    """A violation within tol of a row whose box is huge: what it could gain is not small."""
+    u, t = np.array([1.0, 1.0]), np.ones(2)
+    r = np.array([-1e-10, 0.0])
+    rows = (r, u, t, np.zeros(2), np.array([1e12, 2.0]))
+    found = Verdict(*verdict(*rows, 2.0, 1.0, 1e-9, 0.0))
+    assert found.residual <= found.allowed and found.gap > found.gap_allowed and not found.ok
+
+
+def test_no_row_is_excused_by_another() -> None:
+    """The largest f and target of the machine are one row's own."""
+    n = 50
+    t, u = np.ones(n), np.full(n, 0.5)
+    t[7] = 1e12
+    r, sizes = np.zeros(n), np.ones(n)
+    sizes[7] = 1e20
+    r[3] = 1e-6
+    rows = (r, u, t, np.zeros(n), np.ones(n))
+    found = Verdict(*verdict(*rows, 0.5 * n, 1.0, 1e-9, 64.0, sizes))
+    assert not found.ok and found.worst == 3 and found.allowed < 1.1e-9
+    r[3], r[7] = 0.0, 1e3
+    assert Verdict(*verdict(*rows, 0.5 * n, 1.0, 1e-9, 64.0, sizes)).residual == 1e3
+
+
+def test_what_is_not_known_of_sizes_excuses_nothing() -> None:
+    u, t = np.array([0.5]), np.ones(1)
+    rows = (np.array([1e-8]), u, t, np.zeros(1), np.ones(1))
+    assert not verdict(*rows, 0.5, 1.0, 1e-9, 64.0)[-1]
+    assert verdict(*rows, 0.5, 1.0, 1e-9, 64.0, np.array([1e6]))[-1]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -90,19 +137,21 @@ def test_each_condition_alone_is_seen() -> None:
 def test_what_is_not_a_number_is_no_optimum(bad: float, which: int) -> None:
     rows = [np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), np.ones(3)]
     rows[which][1] = bad
-    residual, _ = verdict(*rows, 0.0, 0.0)
-    assert not residual <= 1e300
+    found = Verdict(*verdict(*rows, 0.0, 0.0, 1e-9, 64.0))
+    assert not found.ok and not found.residual <= 1e300
 
 
 def test_a_sum_of_large_weights_is_not_rounded_into_a_fault() -> None:
     u = np.tile([1e8, -1e8, 0.1, -0.1], 1000)
     rows = (np.zeros(4000), u, np.zeros(4000), -np.abs(u), np.abs(u))
-    assert verdict(*rows, 0.0, 0.0)[0] == 0.0
+    assert Verdict(*verdict(*rows, 0.0, 0.0, 1e-9, 64.0)).balance == 0.0
 
 
 def test_lengths_must_agree() -> None:
     with pytest.raises(ValueError, match="fit"):
-        verdict(np.zeros(2), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), 0.0, 0.0)
+        verdict(*[np.zeros(2), *[np.zeros(3)] * 4], 0.0, 0.0, 1e-9, 64.0)
+    with pytest.raises(ValueError, match="fit"):
+        verdict(*[np.zeros(3)] * 5, 0.0, 0.0, 1e-9, 64.0, np.zeros(2))
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 12, 13, 200])

@@ -27,12 +27,13 @@ Vector = npt.NDArray[np.float64]
 def one_row(
     role: int, *, u: float = 0.0, du: float = 0.0, r: float = 0.0, dr: float = 0.0,
     lo: float = 0.0, dlo: float = 0.0, hi: float = 1.0, dhi: float = 0.0,
-    still: float = 1e-9, limit: float = 1.0,
+    still: float = 1e-9, limit: float = 1.0, scale: float = 1.0,
 ) -> tuple[float, int]:  # fmt: skip
     values = [np.array([x]) for x in (dr, u, du, r, lo, dlo, hi, dhi)]
     return next_breakpoint(
-        np.zeros(1, dtype=np.int64), *values, np.array([role], dtype=np.uint8), 1e-14, still, limit
-    )
+        np.zeros(1, dtype=np.int64), *values, np.array([role], dtype=np.uint8), np.array([scale]),
+        1e-14, still, limit,
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------
@@ -104,6 +105,14 @@ def test_a_row_beyond_its_condition_meets_it_at_once() -> None:
     assert one_row(LOW, u=0.0, r=-1e-15, dr=-1.0) == (0.0, 0)
 
 
+def test_rates_are_judged_by_the_scale_of_their_row() -> None:
+    """The weight of an outlier moves slowly and its r fast, and either means as much."""
+    assert one_row(MARGIN, u=0.5, du=-1e-20) == (1.0, -1)
+    assert one_row(MARGIN, u=0.5e-20, du=-1e-20, scale=1e20) == (0.5, 0)
+    assert one_row(LOW, r=0.5e-3, dr=-1e-3, scale=1e3) == (0.5, 0)
+    assert one_row(LOW, r=0.5e-3, dr=-1e-3, scale=1e7) == (1.0, -1)
+
+
 def test_without_a_limit_the_first_row_or_none() -> None:
     assert one_row(LOW, u=0.0, r=5.0, dr=-1.0, limit=np.inf) == (5.0, 0)
     assert one_row(LOW, u=0.0, r=5.0, dr=1.0, limit=np.inf) == (np.inf, -1)
@@ -113,7 +122,7 @@ def test_among_tied_rows_the_largest_rate_goes_first() -> None:
     rate = np.array([1.0, 4.0, 2.0])
     zero, one = np.zeros(3), np.ones(3)
     role, rows = np.full(3, LOW, dtype=np.uint8), np.arange(3)
-    ends = (zero, zero, one, zero, role, 0.0, 1e-9, 1.0)
+    ends = (zero, zero, one, zero, role, one, 0.0, 1e-9, 1.0)
     assert next_breakpoint(rows, -rate, zero, zero, 0.5 * rate, *ends) == (0.5, 1)
     assert next_breakpoint(rows, -rate, zero, zero, zero, *ends) == (0.0, 1)
 
@@ -122,7 +131,7 @@ def test_no_rows() -> None:
     none = np.empty(0)
     role = np.empty(0, dtype=np.uint8)
     rows = np.empty(0, dtype=np.int64)
-    assert next_breakpoint(rows, *[none] * 8, role, 0.0, 0.0, 1.0) == (1.0, -1)
+    assert next_breakpoint(rows, *[none] * 8, role, none, 0.0, 0.0, 1.0) == (1.0, -1)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -159,7 +168,7 @@ def test_the_first_of_all_ratios(seed: int, n: int, limit: float) -> None:
     dlo, dhi = rng.standard_normal((2, n)) * (rng.random((2, n)) < 0.5)
     du[role == RESTING] = 0.0
     ends = (lo, dlo, hi, dhi, role)
-    eta, row = next_breakpoint(np.arange(n), dr, u, du, r, *ends, 0.0, 0.01, limit)
+    eta, row = next_breakpoint(np.arange(n), dr, u, du, r, *ends, np.ones(n), 0.0, 0.01, limit)
     ratios = plain_ratios(u, du, r, dr, *ends, 0.01)
     if ratios.min() >= limit:
         assert (eta, row) == (limit, -1)

@@ -41,7 +41,8 @@ class Rig:
         self.in_margin[self.margin] = True
         self.rounds = Rounds(self.gram, N, 1e-14)
         self.rounds.bind(
-            self.factor, self.u, self.lo, self.hi, self.r, self.at, self.in_margin
+            self.factor, self.u, self.lo, self.hi, self.r, self.at, self.in_margin, np.ones(N),
+            np.ones(N),
         )  # fmt: skip
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -167,7 +168,7 @@ def test_violators() -> None:
     rig = Rig()
     rig.u[:6] = [-1.0, -1.0, 1.0, 1.0, 0.0, 0.0]
     rig.r[:6] = [0.5, -0.5, 0.5, -0.5, 1e-12, -0.25]
-    who, much = rig.rounds.violators(np.arange(6), 1e-9)
+    who, much = rig.rounds.violators(np.arange(6), np.full(N, 1e-9))
     assert who.tolist() == [1, 2, 5] and much.tolist() == [0.5, 0.5, 0.25]
 
 
@@ -177,7 +178,7 @@ def test_rows_are_placed_at_bounds_between_them_and_in_the_margin() -> None:
     rig.rounds.residual[rig.margin] = rig.r[rig.margin]
     before, r = rig.u[rows].copy(), rig.r[rows].copy()
     own = rig.block(rows, rows)
-    new, between = rig.rounds.propose(rows, 100.0 * np.eye(3), 1e-12)
+    new, between = rig.rounds.propose(rows, 100.0 * np.eye(3), np.full(3, 1e-12))
     np.testing.assert_allclose(new, before - r / 100.0, atol=EXACT)
     assert between.tolist() == [0, 1, 2]
     new[0] = 1.0

@@ -6,7 +6,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adiabat._core.rows import codes_in, mark, nonzero, reach, sizes, without
+from adiabat._core.rows import (
+    codes_in,
+    mark,
+    nonzero,
+    roundings,
+    typical_size,
+    violations,
+    without,
+)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.bool_, np.uint8])
@@ -36,13 +44,58 @@ def test_codes() -> None:
         codes_in(np.array([1, -1]))
 
 
-def test_sizes_counts_and_marks() -> None:
+def test_counts_and_marks() -> None:
     u = np.array([0.0, -2.0, 0.5])
-    assert sizes(u, np.array([1.0, -3.0, 2.0])) == (2.5, 3.0)
-    assert sizes(np.empty(0), np.empty(0)) == (0.0, 0.0)
     assert nonzero(u) == 2
-    assert reach(np.array([-3.0, 0.0]), np.array([0.0, 2.0])) == 3.0
-    assert reach(np.empty(0), np.empty(0)) == 0.0
     marked = np.zeros(5, dtype=bool)
     mark(marked.view(np.uint8), np.array([4, 1, 1]), u)
     assert marked.tolist() == [False, True, False, False, False]
+
+
+def test_an_outlier_does_not_move_what_is_typical() -> None:
+    assert typical_size(np.array([1.0, -1.0, 1.0])) == 1.0
+    assert typical_size(np.array([1.0, -2.0, 1e12])) == 2.0
+    assert typical_size(np.empty(0)) == 0.0
+
+
+def test_violations_by_definition() -> None:
+    r = np.array([0.5, -0.5, 0.5, -0.5, 0.25, -0.25])
+    u = np.array([0.0, 0.0, 1.0, 1.0, 0.5, 0.5])
+    found = violations(r, u, np.zeros(6), np.ones(6))
+    assert found.tolist() == [0.0, 0.5, 0.5, 0.0, 0.25, 0.25]
+
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+def roundings_of(u, t, root, sizes=None):
+    out = np.empty(len(u))
+    coarse = roundings(u, t, root, 0.5, typical_size(t), 1.0, 1e-11, out, sizes)
+    return coarse, out
+
+
+def test_a_rounding_is_that_of_the_terms_of_f() -> None:
+    t, root = np.array([1.0, -1.0, 1.0]), np.ones(3)
+    coarse, found = roundings_of(np.array([1.0, -1.0, 0.0]), t, root)
+    assert not coarse
+    np.testing.assert_allclose(found, EPSILON * (2.0 + 0.5 + 1.0))
+    coarse, found = roundings_of(np.array([1e8, -1e8, 0.0]), t, root)
+    assert coarse
+    np.testing.assert_allclose(found, EPSILON * 2e8)
+    _, found = roundings_of(np.array([1e8, -1e8, 0.0]), t, root, np.array([2e8, 10.0, 10.0]))
+    np.testing.assert_allclose(found[2], EPSILON * 11.5)
+
+
+def test_b_carries_the_rounding_of_a_usual_row() -> None:
+    t, u = np.array([1.0, -1.0, 1.0]), np.array([1.0, -1.0, 0.0])
+    _, found = roundings_of(u, t, np.array([1.0, 1.0, 0.0]))
+    np.testing.assert_allclose(found, EPSILON * 3.5)
+    _, found = roundings_of(u, t, np.ones(3), np.array([8.0, 8.0, 0.0]))
+    np.testing.assert_allclose(found, EPSILON * 9.5)
+
+
+def test_an_outlier_rounds_for_itself() -> None:
+    t, u = np.array([1.0, -1.0, 1.0]), np.array([1.0, -1.0, 1e-30])
+    _, ordinary = roundings_of(u, t, np.ones(3))
+    _, found = roundings_of(u, t, np.array([1.0, 1.0, 1e30]))
+    assert np.all(found[:2] <= 2.0 * ordinary[:2]) and found[2] > 1.0

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from adiabat.engine.machine import Machine, RowChange, Snapshot
+from adiabat.engine.machine import FEWEST, ROUNDINGS, Machine, RowChange, Snapshot
 from adiabat.engine.samples import Samples
 from adiabat.kernels import make_kernel
 from engine.rig import Rig
@@ -190,14 +190,39 @@ def test_no_weights_are_no_coefficients() -> None:
     assert len(machine.coefficients()) == machine.samples.gram.n_slots
 
 
-def test_accuracy_is_a_few_roundings_and_well_within_the_tolerance() -> None:
+def test_the_aim_is_a_few_roundings_and_well_within_the_tolerance() -> None:
     machine = Machine(samples_of(K))
     machine.begin(boxes([0, 1]))
-    assert machine.accuracy(1e-30) == 1e-31
-    small = machine.accuracy(1e-3)
-    assert 1e-16 < small < 1e-13
+    rounding = machine.rounding(1e-3)
+    np.testing.assert_allclose(machine.aims(1e-30), FEWEST * rounding)
+    np.testing.assert_allclose(machine.aims(1e-3), ROUNDINGS * rounding)
+    np.testing.assert_allclose(machine.aims(1e-14), 1e-15)
+    assert np.all((rounding > 1e-16) & (rounding < 1e-15))
     machine.u[:] = [1e6, -1e6]
-    assert small * 1e5 < machine.accuracy(1e-3) < 1e-6
+    assert np.all(machine.rounding(1e-3) > 1e5 * rounding)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_where_a_bound_on_rounding_is_too_coarse_it_is_computed(sign: float) -> None:
+    """Of two rows far apart, the weight of one is nothing to the f of the other."""
+    far = np.full((4, 4), sign * 1e-8)
+    np.fill_diagonal(far, 1.0)
+    machine = Machine(samples_of(far))
+    machine.begin(boxes([0, 1, 2, 3]))
+    machine.u[:] = [1e8, -1.0, 1.0, -1.0]
+    np.testing.assert_allclose(machine.sizes(), [1e8, 2.0, 2.0, 2.0], rtol=1e-7)
+    found = machine.rounding(1e-9)
+    assert found[0] > 1e-9 and np.all(found[1:] < 1e-14)
+
+
+def test_an_outlier_does_not_move_the_shift() -> None:
+    diagonal = np.diag([1.0, 2.0, 3.0, 1e60])
+    machine = Machine(samples_of(diagonal))
+    machine.begin(boxes([0, 1, 2, 3]))
+    assert 1.0 <= machine.factor.shift <= 3.0
+    nothing = Machine(samples_of(np.zeros((2, 2))))
+    nothing.begin(boxes([0, 1]))
+    assert nothing.factor.shift == 1.0
 
 
 def test_infeasibility() -> None:

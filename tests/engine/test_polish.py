@@ -92,8 +92,8 @@ def test_f_is_right_where_terms_of_1e8_add_up_to_1(seed: int) -> None:
 def test_what_plain_sums_do_not_show_is_taken_out(seed: int) -> None:
     rig = learned(seed)
     machine = rig.machine
-    aim = machine.accuracy(rig.solver.tolerance(machine))
-    noise = 0.2 * aim * np.array([1.0, -1.0, 0.0])  # in r, and so much less in u
+    rounding = machine.rounding(rig.solver.tol)[machine.margin]
+    noise = 12.0 * rounding * np.array([1.0, -1.0, 0.0])  # in r, and so much less in u
     du, db = machine.factor.solve(noise, 0.0)
     machine.u[machine.margin] += du
     machine.b += db

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import adiabat
-from adiabat.engine.machine import ROUNDINGS
 from adiabat.engine.run import REFINEMENTS, Run
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -41,7 +40,7 @@ def test_rows_that_all_but_tie_are_wrong_by_no_more_than_a_rounding(seeds: range
 def arrived(C: float) -> tuple[Run, int]:
     """A run at the optimum of a machine, and a row at its lower bound."""
     (machine,) = tied(0, C)._model.solver.machines.values()
-    run = Run(machine, 1e-9 * 3.0 * C, np.empty(0, dtype=np.int64), fresh=False, carried=False)
+    run = Run(machine, 1e-9, np.empty(0, dtype=np.int64), fresh=False, carried=False)
     run.watched[:] = False
     row = int(np.flatnonzero((machine.u == machine.lo) & (machine.hi > machine.lo))[0])
     return run, row
@@ -49,20 +48,36 @@ def arrived(C: float) -> tuple[Run, int]:
 
 def violate(run: Run, row: int, roundings: float) -> None:
     machine = run.machine
-    machine.r[row] = -roundings * machine.accuracy(run.tolerance) / ROUNDINGS
-    machine.hear_the_judge()
+    machine.r[row] = -roundings * machine.rounding(run.tol)[row]
+    machine.hear_the_judge(run.tol)
 
 
 def test_a_few_roundings_are_too_many_where_f_shows_them() -> None:
     run, row = arrived(1e6)
     violate(run, row, 0.5)
     assert run.satisfied()
-    violate(run, row, 10.0)
+    violate(run, row, 3.0)
     for _ in range(REFINEMENTS):
         assert not run.satisfied()
     assert run.watched[row]
     assert run.exchange is not None and run.exchange.roundings == 1.0
     assert run.satisfied(), "it is tried so many times, and no more"
+
+
+def test_what_the_judge_allows_is_bettered_a_few_times_and_no_more() -> None:
+    run, row = arrived(1e6)
+    violate(run, row, 10.0)
+    assert run.machine.verdict.ok
+    for _ in range(REFINEMENTS):
+        assert not run.satisfied()
+    assert run.watched[row] and run.satisfied()
+
+
+def test_what_the_judge_does_not_allow_is_never_enough() -> None:
+    run, row = arrived(1e6)
+    violate(run, row, 1e4)
+    assert not run.machine.verdict.ok
+    assert not any(run.satisfied() for _ in range(3 * REFINEMENTS))
 
 
 def test_where_f_does_not_show_them_they_are_left() -> None:

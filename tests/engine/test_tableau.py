@@ -34,7 +34,7 @@ def machine_of(model: Any) -> tuple[Any, tuple[int, ...], Machine]:
 
 def tableau_of(model: Any) -> Tableau:
     solver, _, machine = machine_of(model)
-    made = Tableau.of(machine, solver.tolerance(machine))
+    made = Tableau.of(machine, solver.tol)
     assert made is not None
     return made
 
@@ -124,7 +124,7 @@ def test_what_passes_is_right_on_degenerate_families(name: str) -> None:
     model = adiabat.SVC(**problem.params)
     model.fit(problem.X, problem.y, sample_weight=problem.sample_weight)
     solver, _, machine = machine_of(model)
-    made = Tableau.of(machine, solver.tolerance(machine))
+    made = Tableau.of(machine, solver.tol)
     if made is None:
         return
     rows = rows_of_samples(machine)[:30]

@@ -91,7 +91,7 @@ INNER = [
     (Machine, "begin"),
     (Machine, "kernel"),
     (Machine, "coefficients"),
-    (Machine, "accuracy"),
+    (Machine, "aims"),
     (Exchange, "_face"),
     (Exchange, "_look"),
     (Exchange, "_exchange"),
@@ -103,7 +103,7 @@ INNER = [
     (Path, "_run"),
     (Path, "_arrive"),
     (Solver, "refresh"),
-    (Solver, "_pronounce"),
+    (Machine, "hear_the_judge"),
 ]
 
 

@@ -99,7 +99,7 @@ INNER = [
     (Samples, "add"),
     (Machine, "begin"),
     (Solver, "refresh"),
-    (Solver, "_pronounce"),
+    (Machine, "hear_the_judge"),
 ]
 
 

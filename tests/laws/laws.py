@@ -226,7 +226,7 @@ def the_certificate_holds_after_every_update(problem: Problem, solver: str, rng:
         reported, afresh = model.last_update_.certificate, model.certificate()
         assert reported.ok, str(reported)
         assert afresh.ok and afresh.residual <= afresh.tol, str(afresh)
-        assert afresh.gap <= afresh.tol, str(afresh)
+        assert afresh.gap <= afresh.gap_tol, str(afresh)
         assert afresh.n_samples == len(roster.ids)
         assert afresh.n_support == len(model.support_)
 

@@ -41,7 +41,7 @@ def test_a_short_soak(solver: str) -> None:
         whole.merge(tally)
     assert not whole.faults, whole.faults
     assert whole.operations == 600 and whole.checked > 60
-    assert whole.residual < 1e-2  # of the tolerance
+    assert whole.residual <= 0.1  # of what is allowed: the solver aims at a tenth
 
 
 ONCE_FAILED_TUNED = [
@@ -88,4 +88,4 @@ def test_a_short_soak_with_tuning(kind: str, solver: str) -> None:
         whole.merge(tally)
     assert not whole.faults, whole.faults
     assert whole.operations == 100 and whole.checked > 8
-    assert whole.residual < 1e-2  # of the tolerance
+    assert whole.residual <= 0.1  # of what is allowed: the solver aims at a tenth

@@ -46,7 +46,7 @@ def failing(
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(Model, "change"), (Machine, "begin"), (Solver, "refresh"), (Solver, "_pronounce")],
+    [(Model, "change"), (Machine, "begin"), (Solver, "refresh"), (Machine, "hear_the_judge")],
 )
 def test_a_failure_in_any_step_is_as_if_nothing_had_been_tried(
     policy: Policy, owner: Any, name: str

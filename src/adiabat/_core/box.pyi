@@ -8,7 +8,7 @@ def coordinate_descent(
     lo: npt.NDArray[np.float64],
     hi: npt.NDArray[np.float64],
     sweeps: int,
-    flat: float,
+    flat: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]: ...
 def pairwise_descent(
     H: npt.NDArray[np.float64],

@@ -16,9 +16,9 @@ import numpy as np
 
 def coordinate_descent(
     double[:, ::1] H, double[::1] g, double[::1] lo, double[::1] hi, Py_ssize_t sweeps,
-    double flat,
+    const double[::1] flat,
 ):
-    """d after at most `sweeps` sweeps; a curvature below `flat` counts as none.
+    """d after at most `sweeps` sweeps; a curvature below `flat` of its row counts as none.
 
     On return g is the gradient at d.
     """
@@ -30,7 +30,7 @@ def coordinate_descent(
         for sweep in range(sweeps):
             largest = 0.0
             for i in range(k):
-                if H[i, i] > flat:
+                if H[i, i] > flat[i]:
                     target = d[i] - g[i] / H[i, i]
                 elif g[i] > 0:
                     target = lo[i]
@@ -60,9 +60,12 @@ def pairwise_descent(
     double[:, ::1] H, double[::1] g, double[::1] lo, double[::1] hi, Py_ssize_t steps,
     double flat, double tolerance,
 ):
-    """d with sum d = 0 after at most `steps` pair moves; on return g is the gradient at d."""
+    """d with sum d = 0 after at most `steps` pair moves; on return g is the gradient at d.
+
+    A curvature below `flat` of the diagonal of a pair counts as none.
+    """
     cdef Py_ssize_t k = g.shape[0], i, j, up, down, _
-    cdef double best, gain, curvature, move, diff
+    cdef double best, gain, curvature, none, move, diff
     out = np.zeros(k)
     cdef double[::1] d = out
     with nogil:
@@ -83,8 +86,9 @@ def pairwise_descent(
                 diff = g[j] - g[up]
                 if d[j] > lo[j] and diff > tolerance:
                     curvature = H[up, up] + H[j, j] - 2.0 * H[up, j]
-                    if curvature < flat:
-                        curvature = flat
+                    none = flat * (H[up, up] + H[j, j]) + 1e-300
+                    if curvature < none:
+                        curvature = none
                     gain = diff * diff / curvature
                     if gain > best:
                         best = gain
@@ -96,7 +100,8 @@ def pairwise_descent(
             move = hi[up] - d[up]
             if d[down] - lo[down] < move:
                 move = d[down] - lo[down]
-            if curvature > flat and diff / curvature < move:
+            none = flat * (H[up, up] + H[down, down]) + 1e-300
+            if curvature > none and diff / curvature < move:
                 move = diff / curvature
                 d[up] += move
                 d[down] -= move

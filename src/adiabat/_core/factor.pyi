@@ -29,7 +29,10 @@ class Factor:
     def drop(self, position: int) -> None: ...
     def drop_many(self, positions: npt.NDArray[np.int64]) -> None: ...
     def rebuild(
-        self, K: npt.NDArray[np.float64], rows: npt.NDArray[np.int64]
+        self,
+        K: npt.NDArray[np.float64],
+        rows: npt.NDArray[np.int64],
+        shift: float | None = None,
     ) -> npt.NDArray[np.bool_]: ...
     def solve(
         self, q: npt.NDArray[np.float64], s: float

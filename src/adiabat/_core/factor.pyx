@@ -329,8 +329,11 @@ cdef class Factor:
         self.size, self._extent = other.size, n
         self._reached = max(self._reached, n)
 
-    def rebuild(self, double[:, ::1] K, rows):
-        """Factor K = K_MM over rows afresh; returns which rows joined (all, if independent)."""
+    def rebuild(self, double[:, ::1] K, rows, shift=None):
+        """Factor K = K_MM over rows afresh; returns which rows joined (all, if independent).
+
+        The shift may be another from now on.
+        """
         cdef Py_ssize_t s = len(rows), i, j
         cdef double least
         cdef int info
@@ -338,6 +341,8 @@ cdef class Factor:
         cdef const long long[::1] labels = np.array(rows, dtype=np.int64)
         self.size = self._extent = 0
         self.changes = 0
+        if shift is not None:
+            self.shift = shift
         self._reserve(s)
         if s == 0:
             return np.zeros(0, dtype=bool)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 def weigh(panels: Sequence[FloatArray], weights: FloatArray, out: FloatArray) -> None: ...
+def typical_target(t: FloatArray, b: float) -> float: ...
 def verdict(
     r: FloatArray,
     u: FloatArray,
@@ -15,4 +16,7 @@ def verdict(
     hi: FloatArray,
     d: float,
     b: float,
-) -> tuple[float, float]: ...
+    tol: float,
+    roundings: float,
+    sizes: FloatArray | None = None,
+) -> tuple[float, float, float, int, float, float, float, bool]: ...

@@ -19,6 +19,9 @@ cdef enum:
     LINE = 8            # entries in a line of the cache: what a column by itself costs in a row
     LANES = 8           # sums side by side
 
+cdef double EPSILON = 2.0 ** -52
+cdef double SUM_ROUNDINGS = 8.0    # of the weights that their sum may be off
+
 
 cdef struct Job:
     # block k: widths[k] columns, from panels[k] on, lines[k] entries from row to row; weights[k]
@@ -107,7 +110,12 @@ def weigh(panels, const double[:, ::1] weights, double[:, ::1] out):
 
 cdef struct Sums:
     # over rows, in lanes: in one sum every addition would wait for the last
-    double[LANES] worst, gap, any_r, total, carry, ur, ut
+    double[LANES] worst, gap, spread, any_r, total, carry, weight, ur, ut, noise, outside
+
+
+cdef struct Scales:
+    # what a row is measured by: tol, roundings of f, a typical target and a typical size of f
+    double tol, rounding, typical, size, b
 
 
 cdef inline double add(double a, double b, double* carry) noexcept nogil:
@@ -117,52 +125,128 @@ cdef inline double add(double a, double b, double* carry) noexcept nogil:
     return s
 
 
-cdef inline void hear(Sums* s, Py_ssize_t lane, double r, double u, double t, double lo,
-                      double hi) noexcept nogil:
-    cdef double low = lo - u, high = u - hi
-    s.any_r[lane] += r - r  # NaN, if one r is that or infinite
-    low = r if low < 0.0 else low
-    high = -r if high < 0.0 else high
+cdef inline double rounding_of(const Scales* by, double r, double t, double size) noexcept nogil:
+    # 0 <= size: sum |k u|, which is at least |f - b|, also where nothing is known of it
+    cdef double least = fabs(r + t - by.b)
+    least = least if least > by.size else by.size
+    return by.rounding * ((size if size > least else least) + fabs(by.b) + fabs(t))
+
+
+cdef inline double allowed_of(const Scales* by, double t, double rounding) noexcept nogil:
+    cdef double size = fabs(t)
+    return by.tol * (size if size > by.typical else by.typical) + rounding
+
+
+cdef inline double violation_of(double r, double u, double lo, double hi) noexcept nogil:
+    cdef double low = r if u > lo else 0.0, high = -r if u < hi else 0.0
     low = low if low > high else high
-    s.worst[lane] = low if low > s.worst[lane] else s.worst[lane]
-    low, high = r * lo, r * hi
-    s.gap[lane] += r * u - (low if low < high else high)
+    return low if low > 0.0 else 0.0
+
+
+cdef inline void hear(Sums* s, Py_ssize_t lane, const Scales* by, double r, double u, double t,
+                      double lo, double hi, double size) noexcept nogil:
+    cdef double down = u - lo, up = hi - u, room, out, reach
+    cdef double rounding = rounding_of(by, r, t, size)
+    cdef double violation = violation_of(r, u, lo, hi), allowed = allowed_of(by, t, rounding)
+    s.any_r[lane] += r - r  # NaN, if one r is that or infinite
+    violation = violation / allowed if violation > 0.0 else 0.0
+    s.worst[lane] = violation if violation > s.worst[lane] else s.worst[lane]
+    room = down if r > 0.0 else up
+    room = 0.0 if r == 0.0 else room
+    s.gap[lane] += fabs(r) * room
+    s.spread[lane] += rounding * room
+    out = -down if down < up else -up
+    reach = -lo if -lo > hi else hi
+    out = out / reach if out > 0.0 else 0.0
+    s.outside[lane] = out if out > s.outside[lane] else s.outside[lane]
     # with compensation: rounding in this sum would be taken for a fault
     s.total[lane] = add(s.total[lane], u, &s.carry[lane])
+    s.weight[lane] += fabs(u)
     s.ur[lane] += u * r
     s.ut[lane] += u * t
+    s.noise[lane] += fabs(u) * rounding
+
+
+def typical_target(const double[::1] t, double b):
+    """The median of |t|, or |b| where that is 0."""
+    cdef Py_ssize_t i, n = t.shape[0]
+    cdef bint same = True
+    cdef double size = fabs(t[0]) if n else 0.0
+    for i in range(n):
+        same = same and fabs(t[i]) == size
+    if not same:
+        size = float(np.median(np.abs(t)))
+    return size if size > 0.0 else fabs(b)
 
 
 def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
-            const double[::1] hi, double d, double b):
-    """(residual, gap) of one machine: as `adiabat.certificate.judge`, in one pass."""
-    cdef Py_ssize_t i, j, lane, n = u.shape[0]
+            const double[::1] hi, double d, double b, double tol, double roundings, sizes=None):
+    """What `adiabat.certificate.judge` finds, in two passes: the fields of its `Verdict`.
+
+    `sizes` are sum |k u|, row by row. Without them |f - b| stands for it, which is less: a model
+    that passes, passes with them too.
+    """
+    cdef Py_ssize_t i, j, lane, worst = -1, n = u.shape[0]
+    cdef double found, scale, most, rounding = 0.0, allowed = 0.0, residual = 0.0
     cdef Sums s
+    cdef Scales by
+    cdef const double[::1] size
+    cdef const double* known = NULL
     if n == 0:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0, -1, 0.0, 0.0, 0.0, True
     if not (r.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == n):
         raise ValueError("rows do not fit")
+    if sizes is not None:
+        size = sizes
+        if size.shape[0] != n:
+            raise ValueError("rows do not fit")
+        known = &size[0]
+    by.tol, by.rounding, by.b = tol, roundings * EPSILON, b
+    by.typical = typical_target(t, b)
+    by.size = 0.0 if sizes is None else float(np.median(sizes))
     for lane in range(LANES):
-        s.worst[lane] = s.gap[lane] = s.any_r[lane] = s.ur[lane] = s.ut[lane] = 0.0
-        s.total[lane] = s.carry[lane] = 0.0
+        s.worst[lane] = s.gap[lane] = s.spread[lane] = s.any_r[lane] = s.outside[lane] = 0.0
+        s.total[lane] = s.carry[lane] = s.weight[lane] = s.ur[lane] = s.ut[lane] = 0.0
+        s.noise[lane] = 0.0
     with nogil:
         for i in range(n // LANES):
             for lane in range(LANES):
                 j = i * LANES + lane
-                hear(&s, lane, r[j], u[j], t[j], lo[j], hi[j])
+                hear(&s, lane, &by, r[j], u[j], t[j], lo[j], hi[j],
+                     known[j] if known != NULL else 0.0)
         for j in range(n - n % LANES, n):
-            hear(&s, 0, r[j], u[j], t[j], lo[j], hi[j])
+            hear(&s, 0, &by, r[j], u[j], t[j], lo[j], hi[j], known[j] if known != NULL else 0.0)
         for lane in range(1, LANES):
             s.worst[0] = max(s.worst[0], s.worst[lane])
+            s.outside[0] = max(s.outside[0], s.outside[lane])
             s.gap[0] += s.gap[lane]
+            s.spread[0] += s.spread[lane]
             s.any_r[0] += s.any_r[lane]
             s.carry[0] += s.carry[lane]
             s.total[0] = add(s.total[0], s.total[lane], &s.carry[0])
+            s.weight[0] += s.weight[lane]
             s.ur[0] += s.ur[lane]
             s.ut[0] += s.ut[lane]
+            s.noise[0] += s.noise[lane]
+        most = 0.0
+        for j in range(n if s.worst[0] > 0.0 else 0):
+            found = violation_of(r[j], u[j], lo[j], hi[j])
+            if found == 0.0:
+                continue
+            scale = rounding_of(&by, r[j], t[j], known[j] if known != NULL else 0.0)
+            if found > most * allowed_of(&by, t[j], scale):
+                residual, rounding, worst = found, scale, j
+                allowed = allowed_of(&by, t[j], scale)
+                most = found / allowed
     if not (s.any_r[0] == 0.0 and s.total[0] - s.total[0] == 0.0):
-        return NAN, NAN
+        return NAN, 0.0, 0.0, -1, NAN, 0.0, NAN, False
     # u'Ku = sum u (r + t) - b d, so the objective needs no second product with K
-    cdef double objective = 0.5 * (s.ur[0] - b * d - s.ut[0])
-    return (max(s.worst[0], fabs(s.total[0] + s.carry[0] - d)),
-            max(s.gap[0], 0.0) / max(1.0, fabs(objective)))
+    scale = 0.5 * fabs(s.ur[0] + s.ut[0] - b * d) + fabs(s.ut[0])
+    scale += 0.5 * s.noise[0]  # which an objective of 0 is known to
+    cdef double gap = 0.0 if s.gap[0] == 0.0 else s.gap[0] / scale
+    cdef double gap_allowed = tol + (s.spread[0] / scale if scale > 0.0 else 0.0)
+    cdef double off = fabs(s.total[0] + s.carry[0] - d)
+    cdef double balance = max(
+        0.0 if off == 0.0 else off / max(s.weight[0], fabs(d)), s.outside[0])
+    return (residual, allowed, rounding, worst, gap, gap_allowed, balance,
+            most <= 1.0 and gap <= gap_allowed and balance <= tol + SUM_ROUNDINGS * EPSILON)

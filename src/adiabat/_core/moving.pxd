@@ -12,6 +12,7 @@ cdef class Moving:
     cdef object _columns, _at_array
     cdef const long long[::1] _at, _slot_of
     cdef const double[::1] _diagonal, _own, _dlo, _dhi, _dt
+    cdef const double[::1] _scale          # what r of a row moves by when w and b do
     cdef double[::1] _u, _r, _t, _lo, _hi, _du
     cdef unsigned char[::1] _role, _member
     cdef double[::1] _work, _coef          # by place in the factor, by slot; _coef is kept at 0
@@ -20,12 +21,14 @@ cdef class Moving:
     cdef long long[::1] _watched, _at_watched, _place
     cdef double[::1] _dr, _drive, _column
     cdef Py_ssize_t _n_watch
-    cdef double _horizon, _drift           # least |r| that is not watched; what it may have lost
+    cdef double _horizon, _drift           # least |r| / scale not watched; what it may have lost
     cdef object _u_then, _t_then           # when r was last right for all rows
     cdef double _b_then
     # sums over the rows that move by themselves
     cdef double _dd, _need, _moving, _most_moving, _square
-    cdef double _largest, _most_dt
+    cdef double _pull, _most_pull          # the same by what they do to r: scaled
+    cdef double _most_dt                   # |dt|, and relative to the scale
+    cdef double _most_scaled_dt
     cdef Py_ssize_t _driven                # rows RISING, FALLING or LEAVING
     cdef bint _problem_moves, _bounds_move
 

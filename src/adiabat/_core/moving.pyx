@@ -7,7 +7,8 @@ the sums over A are kept up from breakpoint to breakpoint, by one column for eac
 Only *watched* rows are looked at. In feature space |dr_i| <= |dw| sqrt(k_ii) + |db| + |dt_i|, and
 |dw|^2 = du'K du falls out of the margin's answer: rows at a bound that are farther from r = 0 than
 all of the drift so far cannot have changed sets. Before the drift reaches the nearest of them,
-their r is brought up to date and more are watched.
+their r is brought up to date and more are watched. Rows are compared by `scale`, sqrt(k_ii + c),
+so that one far from all others does not decide for them: |dr_i| <= scale_i |(dw, db / sqrt c)|.
 """
 
 from libc.math cimport INFINITY, fabs
@@ -39,14 +40,15 @@ cdef class Moving:
         self._du = np.zeros(n)
         self._place = np.empty(n, dtype=np.int64)
         self._coef, self._work = np.zeros(0), np.zeros(0)
-        self._largest, self._most_dt, self._bounds_move = 0.0, 0.0, False
+        self._scale = np.sqrt(np.asarray(diagonal)[at] + factor.shift)
+        self._most_dt, self._most_scaled_dt, self._bounds_move = 0.0, 0.0, False
         for i in range(n):
-            self._largest = max(self._largest, self._diagonal[self._at[i]])
             self._most_dt = max(self._most_dt, fabs(self._dt[i]))
+            self._most_scaled_dt = max(self._most_scaled_dt, fabs(self._dt[i]) / self._scale[i])
             if self._dlo[i] != 0.0 or self._dhi[i] != 0.0:
                 self._bounds_move = True
         self._problem_moves = self._bounds_move or self._most_dt > 0.0 or dd != 0.0
-        self._most_moving = 0.0
+        self._most_moving = self._most_pull = 0.0
         self._watch()
 
     @property
@@ -61,7 +63,7 @@ cdef class Moving:
         others = np.flatnonzero((role != _LOW) & (role != _HIGH) & (role != _PINNED))
         self._horizon = INFINITY
         if self._n_watch < len(resting):
-            far = np.abs(np.asarray(self._r)[resting])
+            far = np.abs(np.asarray(self._r)[resting]) / np.asarray(self._scale)[resting]
             order = np.argpartition(far, self._n_watch)
             self._horizon = far[order[self._n_watch]]
             resting = resting[order[: self._n_watch]]
@@ -82,13 +84,15 @@ cdef class Moving:
         cdef Py_ssize_t i, n = self._u.shape[0]
         rates = np.zeros(n)
         cdef double[::1] rate = rates
-        self._need, self._moving, self._driven = self._dd, 0.0, 0
+        self._need, self._moving, self._pull, self._driven = self._dd, 0.0, 0.0, 0
         for i in range(n):
             self._driven += self._is_driven(i)
             rate[i] = self._rate(i)
             self._need -= rate[i]
             self._moving += fabs(rate[i])
+            self._pull += self._scale[i] * fabs(rate[i])
         self._most_moving = max(self._most_moving, self._moving + fabs(self._dd))
+        self._most_pull = max(self._most_pull, self._pull)
         drive = np.zeros(self._watched.shape[0])
         self._drive, self._square = drive, 0.0
         rows = np.flatnonzero(rates)
@@ -150,14 +154,17 @@ cdef class Moving:
         cdef double rate = -self._rate(row)
         cdef Py_ssize_t k, slot
         self._moving -= fabs(rate)
+        self._pull -= self._scale[row] * fabs(rate)
         self._driven -= self._is_driven(row)
         self._role[row] = role
         self._moving += fabs(self._rate(row))
+        self._pull += self._scale[row] * fabs(self._rate(row))
         rate += self._rate(row)
         if rate == 0.0:
             return 0
         self._need -= rate
         self._most_moving = max(self._most_moving, self._moving + fabs(self._dd))
+        self._most_pull = max(self._most_pull, self._pull)
         self._square += rate * (
             2.0 * self._drive[self._place[row]] + rate * self._diagonal[self._at[row]])
         if self._slot_of[self._at[row]] < 0:

@@ -24,12 +24,13 @@ from adiabat._core.ratio cimport (
     _HIGH, _LOW, _MARGIN, _PINNED, _RESTING, next_breakpoint,
 )
 
-# Rates below this part of the largest, or of the sums they come from, are rounding.
+# Rates of r below this part of the largest, or of the sums they come from, are rounding; all are
+# compared relative to the scale of their row.
 cdef double STILL = 1e-11
 # A sum of rates of u below this part of their sizes is 0; so is the rate at which a weight nears
 # a bound that moves with it.
 cdef double BALANCED = 1e-14
-# A bound is reached within this part of the box.
+# A bound is reached within this part of the box, or of the largest weight.
 cdef double AT_BOUND = 1e-14
 # Rounding of |dw|^2, relative to the terms it is the sum of.
 cdef double ROUNDING = 1e-12
@@ -122,7 +123,7 @@ cdef class Motion(Moving):
 
     cdef double _stretch(self) except -2 nogil:
         """To the next breakpoint; the part gone of what remained (of b alone: the step)."""
-        cdef double db = 0.0, speed = 1.0, weight = 0.0, most = 0.0, step, still, limit, horizon
+        cdef double db = 0.0, speed = 1.0, pull = 0.0, most = 0.0, step, still, limit, horizon
         cdef Py_ssize_t i, k, s = self._factor.size, m = self._watched.shape[0]
         cdef long long* margin = self._factor._members
         cdef bint alone = s == 0 and fabs(self._need) > BALANCED * self._most_moving
@@ -133,18 +134,18 @@ cdef class Motion(Moving):
             db = 1.0 if self._need < 0.0 else -1.0
             for k in range(m):
                 self._dr[k] = db
-            most = 1.0
+            speed = 1.0 / sqrt(self._factor.shift)
         else:
             db = self._answer(s, &speed)
             for k in range(m):
                 self._dr[k] += self._drive[k] + db - self._dt[self._watched[k]]
             for i in range(s):
                 self._dr[self._place[margin[i]]] = 0.0
-                weight += fabs(self._du[margin[i]])
-            for k in range(m):
-                most = max(most, fabs(self._dr[k]))
-            weight += self._moving
-        still = STILL * (most + self._largest * weight)
+                pull += self._scale[margin[i]] * fabs(self._du[margin[i]])
+            pull += self._pull
+        for k in range(m):
+            most = max(most, fabs(self._dr[k]) / self._scale[self._watched[k]])
+        still = STILL * (most + pull)
         self.row = self._slipping(still)
         self._event = _TRADED
         step = 0.0
@@ -153,8 +154,8 @@ cdef class Motion(Moving):
             horizon = (self._horizon - self._drift) / speed
             step, self.row = next_breakpoint(
                 self._watched, self._dr, self._u, self._du, self._r, self._lo, self._dlo,
-                self._hi, self._dhi, self._role,
-                INFINITY if alone else BALANCED * (weight + self._most_moving), still,
+                self._hi, self._dhi, self._role, self._scale,
+                INFINITY if alone else BALANCED * (pull + self._most_pull), still,
                 min(limit, horizon),
             )
             self._event = _ARRIVAL
@@ -175,7 +176,7 @@ cdef class Motion(Moving):
         return step
 
     cdef double _answer(self, Py_ssize_t s, double* speed) except? -1 nogil:
-        """du of MARGIN, K_M du in dr; returns db. `speed` bounds the rates of r of all rows."""
+        """du of MARGIN, K_M du in dr; returns db. `speed` bounds the rates of r / scale."""
         cdef Py_ssize_t i, k, row
         cdef double db, square = self._square, sizes = fabs(self._square)
         cdef double* w = &self._work[0]
@@ -200,7 +201,7 @@ cdef class Motion(Moving):
             for i in range(s):
                 self._coef[self._slot_of[self._at[margin[i]]]] = 0.0
         square = max(square, 0.0) + ROUNDING * sizes
-        speed[0] = sqrt(square * self._largest) + fabs(db) + self._most_dt
+        speed[0] = sqrt(square + db * db / self._factor.shift) + self._most_scaled_dt
         return db
 
     cdef double _decide(self, double step) noexcept nogil:
@@ -214,10 +215,11 @@ cdef class Motion(Moving):
 
     cdef Py_ssize_t _slipping(self, double still) noexcept nogil:
         """A RESTING row whose r does not stay 0, or -1."""
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, row
         for k in range(self._watched.shape[0]):
-            if self._role[self._watched[k]] == _RESTING and fabs(self._dr[k]) > still:
-                return self._watched[k]
+            row = self._watched[k]
+            if self._role[row] == _RESTING and fabs(self._dr[k]) > still * self._scale[row]:
+                return row
         return -1
 
     cdef void _advance(self, double step, double db, bint alone) noexcept nogil:
@@ -320,7 +322,7 @@ cdef class Motion(Moving):
     cdef int _trade(self, Py_ssize_t row, double sign) except -1 nogil:
         """A dependent row takes weight from MARGIN (sign -1: gives), f unchanged, up to a bound."""
         cdef Py_ssize_t i, m, s = self._factor.size
-        cdef double part = 1.0, room
+        cdef double part = 1.0, room, largest = 0.0
         cdef double* du = &self._work[0]
         cdef double step = (
             self._hi[row] - self._u[row] if sign > 0.0 else self._u[row] - self._lo[row])
@@ -335,11 +337,13 @@ cdef class Motion(Moving):
                 part = max(0.0, room) / (step * fabs(du[i]))
         self._u[row] += sign * step * part
         for i in range(s):
-            self._u[self._factor._members[i]] += part * step * du[i]
+            m = self._factor._members[i]
+            self._u[m] += part * step * du[i]
+            largest = max(largest, self._scale[m] * fabs(self._u[m]))
         # the work space is used again below: from here on the bounds alone say who met them
         for i in range(s - 1, -1, -1):
             m = self._factor._members[i]
-            room = AT_BOUND * (self._hi[m] - self._lo[m])
+            room = AT_BOUND * min(self._hi[m] - self._lo[m], largest / self._scale[m])
             if self._u[m] <= self._lo[m] + room or self._u[m] >= self._hi[m] - room:
                 self._drop(m)
                 self._settle_at_bound(m)

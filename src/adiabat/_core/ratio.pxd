@@ -15,5 +15,6 @@ cpdef (double, Py_ssize_t) next_breakpoint(
     const long long[::1] rows, const double[::1] dr,
     const double[::1] u, const double[::1] du, const double[::1] r,
     const double[::1] lo, const double[::1] dlo, const double[::1] hi, const double[::1] dhi,
-    const unsigned char[::1] role, double calm, double still, double limit,
+    const unsigned char[::1] role, const double[::1] scale, double calm, double still,
+    double limit,
 ) noexcept nogil

@@ -26,6 +26,7 @@ def next_breakpoint(
     hi: FloatArray,
     dhi: FloatArray,
     role: npt.NDArray[np.uint8],
+    scale: FloatArray,
     calm: float,
     still: float,
     limit: float,

@@ -25,7 +25,7 @@ import numpy as np
 from adiabat._core.box import coordinate_descent
 from adiabat._core.factor cimport Factor
 from adiabat._core.gram cimport Gram
-from adiabat._core.sums cimport Sizes, sizes_of, sum_of
+from adiabat._core.sums cimport sizes_of, sum_of
 
 # What sum u may differ from d by rounding, as a part of the sum of |u|.
 cdef double SLACK = 1e-13
@@ -38,45 +38,60 @@ cdef class Rounds:
     cdef readonly object delta, residual
     cdef readonly double weight            # sum |u|, as of the last `measure`
     cdef readonly double missing           # d - sum u
-    cdef readonly double stir              # root of the mean square of the last look's changes of r
-    cdef double _largest                   # |u|
+    cdef readonly double stir              # root mean square of the last look's changes of r, scaled
+    cdef readonly double strength          # sum sqrt(k) |u|, as of the last `measure`
+    cdef double _largest                   # sqrt(k) |u|
     cdef double _at_bound
     cdef double[::1] _delta, _residual
     cdef double[::1] _u, _lo, _hi, _r
+    cdef const double[::1] _root, _scale
     cdef const long long[::1] _at
     cdef unsigned char[::1] _inside
     cdef Gram _gram
     cdef Factor _factor
 
     def __init__(self, Gram gram, Py_ssize_t n, double at_bound):
-        """A bound is reached within `at_bound` of the box, or of the largest weight: C is huge."""
+        """A bound is reached within `at_bound` of the box, or of the largest weight: C is huge.
+
+        Weights are compared by what they do to f: one of an outlier is small, and means as much.
+        """
         self._gram = gram
         self._at_bound = at_bound
         self.delta, self.residual = np.zeros(n), np.zeros(n)
         self._delta, self._residual = self.delta, self.residual
 
-    def bind(self, Factor factor, u, lo, hi, r, at, in_margin):
-        """Work on these arrays from now on."""
+    def bind(self, Factor factor, u, lo, hi, r, at, in_margin, root, scale):
+        """Work on these arrays from now on.
+
+        `root` is sqrt k(x, x), by row; `scale` what r of a row moves by when w and b do.
+        """
         self._factor = factor
         self._u, self._lo, self._hi, self._r = u, lo, hi, r
         self._at, self._inside = at, in_margin.view(np.uint8)
+        self._root, self._scale = root, scale
 
     def measure(self, double d):
         """Sum u against d, and the size of the weights; whether the sum is right."""
-        cdef Py_ssize_t n = self._u.shape[0]
-        cdef Sizes sizes
-        self.missing, self.weight, self._largest = d, 0.0, 0.0
+        cdef Py_ssize_t i, n = self._u.shape[0]
+        cdef double strength, total = 0.0, largest = 0.0
+        self.missing, self.weight, self._largest, self.strength = d, 0.0, 0.0, 0.0
         if n:
             with nogil:
                 # rounding in this sum would be taken for something to mend
                 self.missing = d - sum_of(n, &self._u[0])
-                sizes = sizes_of(n, &self._u[0])
-            self.weight, self._largest = sizes.total, sizes.largest
+                self.weight = sizes_of(n, &self._u[0]).total
+                for i in range(n):
+                    strength = self._root[i] * fabs(self._u[i])
+                    total += strength
+                    largest = strength if strength > largest else largest
+            self.strength, self._largest = total, largest
         return fabs(self.missing) <= SLACK * (fabs(d) + self.weight) + 1e-300
 
     cdef double _room(self, Py_ssize_t row) noexcept nogil:
         cdef double box = self._hi[row] - self._lo[row]
-        return self._at_bound * (box if box < self._largest else self._largest)
+        if self._root[row] * box <= self._largest:
+            return self._at_bound * box
+        return self._at_bound * self._largest / self._root[row]
 
     def settled(self, rows, values):
         """Values of rows, those within rounding of a bound put there."""
@@ -133,14 +148,14 @@ cdef class Rounds:
             self._residual[row] = self._r[row] + pending[row]
             pending[row] = 0.0
 
-    def at_rest(self, double accuracy):
+    def at_rest(self, const double[::1] accuracy):
         """Whether the margin has nothing to answer for yet."""
         cdef const long long[::1] margin = self._factor.rows
         cdef Py_ssize_t i
         cdef bint rest = margin.shape[0] > 0
         with nogil:
             for i in range(margin.shape[0] if rest else 0):
-                rest = rest and fabs(self._residual[margin[i]]) <= accuracy
+                rest = rest and fabs(self._residual[margin[i]]) <= accuracy[margin[i]]
             for i in range(self._delta.shape[0] if rest else 0):
                 rest = rest and self._delta[i] == 0.0
         return rest
@@ -205,7 +220,7 @@ cdef class Rounds:
     # ---- 2. the look ----------------------------------------------------------------------------
 
     def watch(self, watched, near, double reach):
-        """The rows to look at, outside MARGIN: those `near` that are not beyond |r| = reach.
+        """The rows to look at, outside MARGIN: those `near` with |r| up to `reach`, scaled.
 
         Rows beyond are not near any more; rows that moved are, and are watched from now on.
         """
@@ -213,7 +228,7 @@ cdef class Rounds:
         cdef Py_ssize_t i, count = 0
         rows = np.empty(self._u.shape[0], dtype=np.int64)
         cdef long long[::1] out = rows
-        cdef const double[::1] delta = self._delta, r = self._r
+        cdef const double[::1] delta = self._delta, r = self._r, scale = self._scale
         cdef const unsigned char[::1] inside = self._inside
         cdef unsigned char moved, seen
         with nogil:
@@ -221,7 +236,7 @@ cdef class Rounds:
             for i in range(delta.shape[0]):
                 moved = delta[i] != 0.0
                 of_old[i] |= moved
-                seen = moved | (look[i] & (fabs(r[i]) <= reach))
+                seen = moved | (look[i] & (fabs(r[i]) <= reach * scale[i]))
                 look[i] = seen
                 out[count] = i
                 count += seen & (inside[i] ^ 1)
@@ -270,7 +285,7 @@ cdef class Rounds:
                 row = looked[i]
                 self._r[row] += change[i] + db
                 if self._lo[row] < self._hi[row]:  # one that leaves changes most, and never comes
-                    squares += (change[i] + db) ** 2
+                    squares += ((change[i] + db) / self._scale[row]) ** 2
             self.stir = sqrt(squares / max(1, looked.shape[0]))
             for i in range(margin.shape[0]):
                 self._r[margin[i]] = self._residual[margin[i]]
@@ -281,8 +296,8 @@ cdef class Rounds:
 
     # ---- 3. the violators -----------------------------------------------------------------------
 
-    def violators(self, rows, double accuracy):
-        """Those among rows that violate, and by how much."""
+    def violators(self, rows, const double[::1] accuracy):
+        """Those among rows that violate by more than their accuracy, and by how much, scaled."""
         cdef const long long[::1] at = rows
         cdef Py_ssize_t i, row, count = 0
         cdef double violation
@@ -293,16 +308,16 @@ cdef class Rounds:
             for i in range(at.shape[0]):
                 row = at[i]
                 violation = fabs(self._r[row])
-                if violation <= accuracy:
+                if violation <= accuracy[row]:
                     continue
                 if self._u[row] > self._lo[row] if self._r[row] > 0.0 else (
                         self._u[row] < self._hi[row]):
                     who[count] = row
-                    much[count] = violation
+                    much[count] = violation / self._scale[row]
                     count += 1
         return found[:count], amount[:count]
 
-    def propose(self, rows, H, double flat):
+    def propose(self, rows, H, const double[::1] flat):
         """Where the box problem of rows, min 1/2 d'Hd + r'd, takes their u.
 
         Returns the new u, and which of the rows end between their bounds.

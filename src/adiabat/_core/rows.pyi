@@ -8,8 +8,24 @@ def without(
     array: npt.NDArray[Any], gone: npt.NDArray[np.int64], more: npt.NDArray[Any] | None = None
 ) -> npt.NDArray[Any]: ...
 def codes_in(target: npt.NDArray[np.int64]) -> list[int]: ...
-def reach(lo: npt.NDArray[np.float64], hi: npt.NDArray[np.float64]) -> float: ...
-def sizes(u: npt.NDArray[np.float64], t: npt.NDArray[np.float64]) -> tuple[float, float]: ...
+def typical_size(t: npt.NDArray[np.float64]) -> float: ...
+def roundings(
+    u: npt.NDArray[np.float64],
+    t: npt.NDArray[np.float64],
+    root: npt.NDArray[np.float64],
+    b: float,
+    typical: float,
+    usual: float,
+    enough: float,
+    out: npt.NDArray[np.float64],
+    sizes: npt.NDArray[np.float64] | None = None,
+) -> bool: ...
+def violations(
+    r: npt.NDArray[np.float64],
+    u: npt.NDArray[np.float64],
+    lo: npt.NDArray[np.float64],
+    hi: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]: ...
 def nonzero(values: npt.NDArray[np.float64]) -> int: ...
 def mark(
     marked: npt.NDArray[np.uint8], at: npt.NDArray[np.int64], u: npt.NDArray[np.float64]

@@ -2,11 +2,12 @@
 """Small services for arrays of rows: without some entries, which codes they hold."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.math cimport fabs
 from libc.string cimport memcpy
 
 import numpy as np
 
-from adiabat._core.sums cimport sizes_of
+cdef double EPSILON = 2.0 ** -52
 
 
 def without(array, const long long[::1] gone, more=None):
@@ -59,20 +60,6 @@ def codes_in(const long long[::1] target):
     return [i for i in range(most + 1) if there[i]]
 
 
-def reach(const double[::1] lo, const double[::1] hi):
-    """How far boxes extend from 0 at most: max(-lo, hi), which for lo <= hi is max(|lo|, |hi|)."""
-    if lo.shape[0] == 0:
-        return 0.0
-    return max(sizes_of(lo.shape[0], &lo[0]).largest, sizes_of(hi.shape[0], &hi[0]).largest)
-
-
-def sizes(const double[::1] u, const double[::1] t):
-    """(sum |u|, max |t|), at least 0."""
-    if u.shape[0] == 0:
-        return 0.0, 0.0
-    return sizes_of(u.shape[0], &u[0]).total, sizes_of(t.shape[0], &t[0]).largest
-
-
 def nonzero(const double[::1] values):
     """How many are not 0."""
     cdef Py_ssize_t i, count = 0
@@ -87,3 +74,66 @@ def mark(unsigned char[::1] marked, const long long[::1] at, const double[::1] u
     for i in range(at.shape[0]):
         if u[i] != 0.0:
             marked[at[i]] = 1
+
+
+def typical_size(const double[::1] t):
+    """The median of |t|, which no outlier moves; 0 if there is none."""
+    cdef Py_ssize_t i
+    cdef double size = fabs(t[0]) if t.shape[0] else 0.0
+    for i in range(t.shape[0]):
+        if fabs(t[i]) != size:
+            return float(np.median(np.abs(t)))
+    return size
+
+
+def roundings(const double[::1] u, const double[::1] t, const double[::1] root, double b,
+              double typical, double usual, double enough, double[::1] out, sizes=None):
+    """out[i] = a rounding of f at row i: eps (size + |b| + |t|).
+
+    size is sum |k u| as given, or its bound sqrt(k(x, x)) sum sqrt(k) |u|, and at least that of a
+    row with the `usual` sqrt k(x, x), whose rounding b carries to all rows. Returns whether some
+    rounding is more than `enough` of the row's target, or of a `typical` one: then the bound may
+    be too coarse.
+    """
+    cdef Py_ssize_t i, n = u.shape[0]
+    cdef double total = 0.0, unit, size, least = 0.0
+    cdef bint coarse = False
+    cdef const double[::1] known
+    cdef const double* given = NULL
+    if not (t.shape[0] == root.shape[0] == out.shape[0] == n):
+        raise ValueError("rows do not fit")
+    if n == 0:
+        return False
+    if sizes is not None:
+        known = sizes
+        given = &known[0]
+        least = float(np.median(sizes))
+    typical = typical if typical > 0.0 else fabs(b)
+    with nogil:
+        for i in range(n):
+            total += root[i] * fabs(u[i])
+        if given == NULL:
+            least = usual * total
+        for i in range(n):
+            size = given[i] if given != NULL else root[i] * total
+            size = size if size > least else least
+            out[i] = EPSILON * (size + fabs(b) + fabs(t[i]))
+            unit = fabs(t[i]) if fabs(t[i]) > typical else typical
+            coarse |= out[i] > enough * unit
+    return coarse
+
+
+def violations(const double[::1] r, const double[::1] u, const double[::1] lo,
+               const double[::1] hi):
+    """How far each row is from its optimality condition; 0 where it holds."""
+    cdef Py_ssize_t i
+    cdef double low, high
+    out = np.empty(r.shape[0])
+    cdef double[::1] found = out
+    with nogil:
+        for i in range(r.shape[0]):
+            low = r[i] if u[i] > lo[i] else 0.0
+            high = -r[i] if u[i] < hi[i] else 0.0
+            low = low if low > high else high
+            found[i] = low if low > 0.0 else 0.0
+    return out

@@ -31,9 +31,9 @@ class Branch(Solver):
 
     def _twin(self, machine: Machine) -> Machine:
         twin = Machine(self.samples, machine.d)
-        for name in ("at", "t", "lo", "hi", "u", "r", "in_margin"):
+        for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
             setattr(twin, name, getattr(machine, name).copy())
-        twin.b, twin.verdict = machine.b, machine.verdict
+        twin.b, twin.verdict, twin.typical = machine.b, machine.verdict, machine.typical
         if machine.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
             twin.factor = Factor(machine.factor.shift, DEPENDENT)
             twin.factor.copy_from(machine.factor)

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from adiabat._core.box import pairwise_descent
 from adiabat._core.rounds import Rounds
-from adiabat.engine.machine import AT_BOUND, ROUNDINGS, Machine, attainable
+from adiabat.engine.machine import AT_BOUND, ROUNDINGS, Machine
 from adiabat.errors import IndefiniteKernelError
 
 FloatArray = npt.NDArray[np.float64]
@@ -61,10 +61,10 @@ class Stuck(Exception):
 class Exchange:
     """Rounds on one machine."""
 
-    def __init__(self, machine: Machine, tolerance: float, nearly_there: bool = False) -> None:
+    def __init__(self, machine: Machine, tol: float, nearly_there: bool = False) -> None:
         """Where it is nearly there, few rows are left to move: in single file from the start."""
         self.machine = machine
-        self.tolerance = tolerance
+        self.tol = tol
         self.nearly_there = nearly_there
         self.rounds = 0
         self.single_file = False
@@ -73,8 +73,8 @@ class Exchange:
         self._delta, self._residual = self._rounds.delta, self._rounds.residual
         self._pending = np.zeros(machine.n)  # what entering the boxes did to MARGIN rows
         self._delta_b = 0.0
-        self._largest = machine.samples.largest
-        self.accuracy = 0.0
+        self.accuracy = np.zeros(machine.n)  # a violation to be content with, by row
+        self.ceiling: FloatArray | None = None  # which it must not exceed
         self.roundings = ROUNDINGS  # of f that a violation may be
         self._rises = 0
         self._width = MOST
@@ -84,7 +84,8 @@ class Exchange:
     def _bind(self) -> None:
         """The machine's arrays may be new ones since the last turn."""
         m = self.machine
-        self._rounds.bind(m.factor, m.u, m.lo, m.hi, m.r, m.at, m.in_margin)
+        scale = np.sqrt(m.root * m.root + m.factor.shift)
+        self._rounds.bind(m.factor, m.u, m.lo, m.hi, m.r, m.at, m.in_margin, m.root, scale)
 
     # -- the loop --------------------------------------------------------------------------------
 
@@ -98,7 +99,7 @@ class Exchange:
         self.single_file = self.nearly_there
         near = watched.copy()
         balanced = rounds.measure(machine.d)
-        self.accuracy = self._attainable()
+        self._set_accuracy()
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
             troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
@@ -114,8 +115,7 @@ class Exchange:
             rows = rounds.watch(watched, near, REACH * rounds.stir if in_blocks else np.inf)
             if not at_rest:
                 gain = self._look(rows)
-                # r carries the rounding of the largest weights since it was last computed afresh
-                self.accuracy = max(self.accuracy, self._attainable())
+                self._raise_accuracy()
             if feasible and gain > 0.0:
                 self._rises += 1
                 self._width = max(1, self._width // 2)
@@ -131,9 +131,19 @@ class Exchange:
                 return
         raise Stuck
 
-    def _attainable(self) -> float:
-        weight, b = self._rounds.weight, self.machine.b
-        return attainable(self.tolerance, self._largest, weight, b, self.roundings)
+    def _set_accuracy(self) -> None:
+        """What violations to be content with, as weights are now."""
+        self.accuracy = self.machine.aims(self.tol, self.roundings)
+        if self.ceiling is not None:
+            np.minimum(self.accuracy, self.ceiling, out=self.accuracy)
+        self._strength = self._rounds.strength
+
+    def _raise_accuracy(self) -> None:
+        """r carries the rounding of the largest weights since it was last computed afresh."""
+        if self._rounds.strength > 2.0 * self._strength:
+            before = self.accuracy
+            self._set_accuracy()
+            np.maximum(self.accuracy, before, out=self.accuracy)
 
     def _enter_boxes(self) -> None:
         """Bring every u into its box; rows moved by it leave MARGIN."""
@@ -208,7 +218,7 @@ class Exchange:
         if self.single_file:
             self._step_aside(rows[0], margin, cross[0], float(S[0, 0] / scale[0]), float(H[0, 0]))
             return True
-        new, between = self._rounds.propose(rows, H, FLAT * float(scale.max()))
+        new, between = self._rounds.propose(rows, H, FLAT * scale)
         joined = self._join(between, rows)
         self._rounds.place(rows, new, between[joined], margin, cross, own)
         return True
@@ -274,7 +284,10 @@ class Exchange:
         can_rise, can_fall = machine.u[rows] < machine.hi[rows], machine.u[rows] > machine.lo[rows]
         lowest = float(np.min(r[can_rise], initial=np.inf))
         highest = float(np.max(r[can_fall], initial=-np.inf))
-        if not lowest < highest - 2.0 * self.accuracy:
+        accuracy = self.accuracy[rows]
+        if not np.min((r + accuracy)[can_rise], initial=np.inf) < np.max(
+            (r - accuracy)[can_fall], initial=-np.inf
+        ):
             return False
         middle = 0.5 * (lowest + highest)
         risers = rows[can_rise & (r < middle)]
@@ -302,7 +315,7 @@ class Exchange:
         rows = most_of(rows, violation, MOST)
         gradient = np.concatenate([self._residual[margin], machine.r[rows]])
         machine.refactor(margin[:0])
-        self._pair_up(np.concatenate([margin, rows]), gradient, float(violation.max()))
+        self._pair_up(np.concatenate([margin, rows]), gradient, float(np.abs(gradient).max()))
         return True
 
     def _pair_up(self, rows: IntArray, gradient: FloatArray, span: float) -> None:
@@ -310,13 +323,12 @@ class Exchange:
         machine = self.machine
         own = machine.samples.among(machine.at[rows])
         lo, hi, u = machine.lo[rows], machine.hi[rows], machine.u[rows]
-        diagonal = float(own.diagonal().max(initial=0.0))
-        pairs = own.diagonal()[:, None] + own.diagonal() - 2.0 * own
-        self._refuse_negative(float(pairs.min(initial=0.0)) / (diagonal + machine.factor.shift))
+        diagonals = own.diagonal()[:, None] + own.diagonal()
+        curvature = (diagonals - 2.0 * own) / (diagonals + machine.factor.shift)
+        self._refuse_negative(float(curvature.min(initial=0.0)))
         d = pairwise_descent(
-            own, gradient, lo - u, hi - u, PAIRS * len(rows) + 100,
-            FLAT * max(diagonal, 1e-300), 1e-3 * span,
-        )  # fmt: skip
+            own, gradient, lo - u, hi - u, PAIRS * len(rows) + 100, FLAT, 1e-3 * span
+        )
         new = np.where(d <= lo - u, lo, np.where(d >= hi - u, hi, u + d))
         machine.u[rows] = new
         self._delta[rows] += new - u

@@ -11,7 +11,7 @@ into its box, and no violator left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
-from adiabat._core.rows import reach, sizes, without
+from adiabat._core.rows import roundings, typical_size, without
 from adiabat.certificate import Verdict
 from adiabat.engine.samples import Samples
 
@@ -35,10 +35,15 @@ DEPENDENT = 1e-9
 AT_BOUND = 1e-14
 # Rows joined or left, for each row of the factor, after which it is made anew.
 REFRESH = 8
-# A residual is zero within this many roundings.
-ROUNDINGS = 64.0
-# A residual, as a part of the targets' size, below which f needs no more digits.
+# A violation to aim at is this part of `tol`, in units of the row's target, but not less than
+# FEWEST roundings of f, and not more than ROUNDINGS of them.
+AIM, FEWEST, ROUNDINGS = 0.1, 4.0, 64.0
+# What the judge of an update allows: half of what `certificate()` does, whose sums round otherwise.
+JUDGED = 32.0
+# A residual, in units of the row's target, below which f needs no more digits.
 FINE = 1e-10
+# Kernel values gathered at a time (32 MB).
+BLOCK_ENTRIES = 4_000_000
 EPSILON = float(np.finfo(np.float64).eps)
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
@@ -114,11 +119,13 @@ class Machine:
         self.hi = np.empty(0)
         self.u = np.empty(0)
         self.r = np.empty(0)
+        self.root = np.empty(0)  # sqrt k(x, x)
+        self.typical = 0.0  # size of a target
         self.in_margin: BoolArray = np.empty(0, dtype=bool)
         self.b = 0.0
         self.d = d
         self.factor: Factor | Any = None  # from the first `begin` on it is there
-        self.verdict = Verdict(0.0, 0.0)
+        self.verdict = Verdict()
         self.before: Before | None = None
 
     @property
@@ -146,20 +153,27 @@ class Machine:
         self.lo, self.hi = saved.lo.copy(), saved.hi.copy()
         self.u, self.r = saved.u.copy(), saved.r.copy()
         self.b, self.d, self.verdict = saved.b, saved.d, saved.verdict
+        self.root = np.sqrt(self.samples.diagonal[self.at])
+        self.typical = typical_size(self.t)
         self.in_margin = np.zeros(len(self.u), dtype=bool)
         self.refactor(saved.margin)
 
     def refactor(self, rows: IntArray) -> IntArray:
         """Make the factor anew over rows; returns those that turned out dependent."""
         if self.factor is None:
-            diagonal = self.samples.diagonal[self.at]
-            shift = float(diagonal.mean()) if len(diagonal) else 1.0
-            self.factor = Factor(shift if shift > 0.0 else 1.0, DEPENDENT)
+            self.factor = Factor(1.0, DEPENDENT)
         rows = rows.copy()
-        joined = self.factor.rebuild(self.kernel(rows, rows), rows)
+        joined = self.factor.rebuild(self.kernel(rows, rows), rows, self.shift())
         self.in_margin[:] = False
         self.in_margin[rows[joined]] = True
         return rows[~joined]
+
+    def shift(self) -> float:
+        """The shift of the factor: a typical k(x, x), which no outlier moves."""
+        size = typical_size(self.root)
+        if size == 0.0 and self.root.any():
+            size = typical_size(self.root[self.root > 0.0])
+        return size * size if size > 0.0 else 1.0
 
     def refresh_on_schedule(self) -> None:
         """Make the factor anew once enough rows have joined and left since the last time."""
@@ -186,12 +200,15 @@ class Machine:
         if added and (first or change.add_u is not None):
             self.samples.gram.multiply(self.coefficients(), new_f, change.add_at)
         self.r = np.concatenate([self.r, new_f + self.b - change.add_t])
+        self.root = np.concatenate([self.root, np.sqrt(self.samples.diagonal[change.add_at])])
         self.in_margin = np.concatenate([self.in_margin, np.zeros(added, dtype=bool)])
         self.lo[change.remove] = self.hi[change.remove] = 0.0
         if len(rows):
             self.lo[rows], self.hi[rows] = change.rebound_lo, change.rebound_hi
             self.r[rows] += self.t[rows] - change.rebound_t
             self.t[rows] = change.rebound_t
+        if added or len(rows):
+            self.typical = typical_size(self.t)
         if change.d is not None:
             self.d = change.d
         if self.factor is None:
@@ -219,8 +236,12 @@ class Machine:
         removed = np.sort(removed)
         self.factor.close_ranks(removed)
         self.factor.tidy()
-        for name in ("at", "t", "lo", "hi", "u", "r", "in_margin"):
+        for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
             setattr(self, name, without(getattr(self, name), removed))
+        self.typical = typical_size(self.t)
+        if self.verdict.worst >= 0:
+            above = int(np.searchsorted(removed, self.verdict.worst))
+            self.verdict = replace(self.verdict, worst=self.verdict.worst - above)
 
     def rows_at(self, positions: IntArray) -> IntArray:
         """Rows that stand for samples at positions; k times the same, its first k rows."""
@@ -248,18 +269,49 @@ class Machine:
         assert sums is not None
         return sums
 
-    def reach(self) -> float:
-        """How far boxes extend from 0 at most."""
-        return reach(self.lo, self.hi)
+    def sizes(self) -> FloatArray:
+        """Sums |k(x, z) u| of the terms of f, row by row."""
+        out = np.empty(self.n)
+        if self.samples.kernel.is_nonnegative:
+            self.samples.gram.multiply(self.coefficients(np.abs(self.u)), out, self.at)
+            return out
+        weighty = np.flatnonzero(self.u)
+        weight = np.abs(self.u[weighty])
+        step = max(1, BLOCK_ENTRIES // max(1, len(weighty)))
+        for start in range(0, self.n, step):
+            rows = np.arange(start, min(start + step, self.n))
+            out[rows] = np.abs(self.kernel(rows, weighty)) @ weight
+        return out
 
-    def accuracy(self, tolerance: float) -> float:
-        """The violation to aim at: a few roundings of f, and always well within the tolerance."""
-        largest = self.samples.largest
-        return attainable(tolerance, largest, sizes(self.u, self.t)[0], self.b)
+    def units(self) -> FloatArray:
+        """The size of a row's target, or a typical one if that is larger."""
+        return np.maximum(np.abs(self.t), self.typical or abs(self.b))
 
-    def fineness(self) -> float:
-        """What r may differ from 0 by, so that f shows nothing of it."""
-        return FINE * max(1.0, sizes(self.u, self.t)[1])
+    def rounding(self, tol: float) -> FloatArray:
+        """One rounding of f, row by row: bounded, or where that is too coarse for `tol`, exact."""
+        out = np.empty(self.n)
+        usual = float(self.factor.shift) ** 0.5
+        given = self.u, self.t, self.root, self.b, self.typical, usual, AIM * tol / FEWEST, out
+        if roundings(*given):
+            roundings(*given, self.sizes())
+        return out
+
+    def aims(self, tol: float, most: float = ROUNDINGS) -> FloatArray:
+        """The violation to aim at, row by row: within `tol`, but not below rounding."""
+        rounding = self.rounding(tol)
+        few = min(FEWEST, most)
+        return np.maximum(np.minimum(AIM * tol * self.units(), most * rounding), few * rounding)
+
+    def noise(self, tol: float, own: FloatArray, t: Any = 0.0) -> FloatArray:
+        """What f - t is known to at points with these k(x, x): `aims` for them."""
+        root = np.sqrt(np.maximum(own, self.factor.shift))
+        rounding = EPSILON * (root * float(self.root @ np.abs(self.u)) + abs(self.b) + np.abs(t))
+        part = AIM * tol * np.maximum(np.abs(t), self.typical or abs(self.b))
+        return np.maximum(np.minimum(part, ROUNDINGS * rounding), FEWEST * rounding)
+
+    def fineness(self) -> FloatArray:
+        """What r may differ from 0 by, row by row, so that f shows nothing of it."""
+        return FINE * self.units()
 
     def infeasibility(self) -> float:
         """How far u is from its box and its sum from d, beyond rounding."""
@@ -271,9 +323,19 @@ class Machine:
         balance = abs(float(u.sum()) - self.d)
         return 0.0 if balance <= 8.0 * EPSILON * float(np.abs(u).sum()) else balance
 
-    def hear_the_judge(self) -> None:
+    def _no_weight(self, rows: Any, strength: float) -> Any:
+        """Weights below these are rounding, where `strength` is sum sqrt(k) |u|."""
+        root = np.maximum(self.root[rows], 1e-300)
+        size = strength + (abs(self.b) + np.abs(self.t[rows])) / root
+        with np.errstate(over="ignore"):
+            return ROUNDINGS * EPSILON * size / root
+
+    def hear_the_judge(self, tol: float) -> None:
         """A verdict on u and b, from residuals just computed afresh."""
-        self.verdict = Verdict(*verdict(self.r, self.u, self.t, self.lo, self.hi, self.d, self.b))
+        given = self.r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
+        self.verdict = Verdict(*verdict(*given))
+        if not self.verdict.ok:  # the sizes of f may excuse more than is known without them
+            self.verdict = Verdict(*verdict(*given, self.sizes()))
 
     def centre_bias(self) -> None:
         """Without a row strictly inside its box b has an interval: take its middle (LIBSVM's).
@@ -285,14 +347,12 @@ class Machine:
         # What rows took up of the rounding of the sum, or were left with on the way from larger
         # weights, is no weight of its own: it is below the rounding of u, or moves f by less than
         # the rounding of f.
-        rounding, size = sizes(self.u, self.t)
-        largest = self.samples.largest
-        if largest > 0.0:
-            rounding += (abs(self.b) + size) / largest
-        rounding *= ROUNDINGS * EPSILON
+        strength = float(self.root @ np.abs(self.u))
         for row in self.margin[:1]:  # mostly this one is inside, and says it all
-            if min(self.u[row] - self.lo[row], self.hi[row] - self.u[row]) > rounding:
+            inside = min(self.u[row] - self.lo[row], self.hi[row] - self.u[row])
+            if inside > self._no_weight(row, strength):
                 return
+        rounding = self._no_weight(slice(None), strength)
         room = np.minimum(rounding, 0.5 * (self.hi - self.lo))
         low = (self.u >= self.lo) & (self.u <= self.lo + room)
         high = (self.u <= self.hi) & (self.u >= self.hi - room)
@@ -314,11 +374,3 @@ class Machine:
             shift = -self.b  # no row has any force: b = 0
         self.b += shift
         self.r += shift
-
-
-def attainable(
-    tolerance: float, largest: float, weight: float, b: float, roundings: float = ROUNDINGS
-) -> float:
-    """The violation to aim at, where k(x, x) is at most `largest` and sum |u| is `weight`."""
-    rounding = EPSILON * (largest * weight + abs(b) + 1.0)
-    return min(0.1 * tolerance, roundings * rounding)

@@ -37,12 +37,12 @@ from adiabat._core.ratio import (
     RESTING,
     RISING,
 )
-from adiabat.engine.machine import EPSILON, Machine
+from adiabat.engine.machine import AIM, EPSILON, Machine
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Breakpoints without advance after which ties are parted, and by how much (in units of r).
+# Breakpoints without advance after which ties are parted, and by how much (in units of targets).
 PATIENCE = 4
 SPREAD = 1e-9
 # Bounds on work: breakpoints for each row, and breakpoints without advance for each row.
@@ -82,12 +82,12 @@ class Path:
     def __init__(
         self,
         machine: Machine,
-        tolerance: float,
+        tol: float,
         keep_trace: bool,
         observe: Callable[[Motion, npt.NDArray[np.uint8]], None] | None = None,
     ) -> None:
         self.machine = machine
-        self.tolerance = tolerance
+        self.tol = tol
         self.breakpoints = 0
         self.completed = False
         self.trace: list[Breakpoint] = []
@@ -103,7 +103,7 @@ class Path:
         goal = machine.t, machine.lo, machine.hi
         self._go_back()
         try:
-            accuracy = machine.accuracy(self.tolerance)
+            accuracy = machine.aims(self.tol)
             left = MOST_BREAKPOINTS * (machine.n + 1)
             motion: Motion | None = None
             while left > 0:
@@ -122,7 +122,7 @@ class Path:
                 if motion.row < 0:
                     self._record("arrival", -1, motion.eta)
                 # rows driven together into smaller boxes may arrive on the wrong side: they enter
-                accuracy = self.tolerance
+                accuracy = machine.aims(self.tol / AIM)
         finally:
             machine.r -= goal[0] - machine.t
             machine.t, machine.lo, machine.hi = goal
@@ -130,7 +130,7 @@ class Path:
     def roles(self) -> npt.NDArray[np.uint8]:
         """The roles of rows where nothing is to move."""
         machine = self.machine
-        self._assign((machine.t, machine.lo, machine.hi), machine.accuracy(self.tolerance))
+        self._assign((machine.t, machine.lo, machine.hi), machine.aims(self.tol))
         return self._role
 
     # -- start and end ---------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Path:
     def _motion(
         self,
         goal: tuple[FloatArray, FloatArray, FloatArray],
-        accuracy: float,
+        accuracy: FloatArray,
         before: Motion | None,
     ) -> Motion | None:
         """The motion from here to the goal, or None if nothing is left to move."""
@@ -179,7 +179,9 @@ class Path:
                 motion.join(int(resting[0]))
         return motion
 
-    def _assign(self, goal: tuple[FloatArray, FloatArray, FloatArray], accuracy: float) -> None:
+    def _assign(
+        self, goal: tuple[FloatArray, FloatArray, FloatArray], accuracy: FloatArray
+    ) -> None:
         """Roles at the start: who is outside its box leaves it, who violates enters."""
         machine, role = self.machine, self._role
         u, r, lo, hi = machine.u, machine.r, machine.lo, machine.hi
@@ -265,6 +267,7 @@ class Path:
         machine = self.machine
         self._spreads += 1
         amount = SPREAD * self._spreads * (1.0 + np.random.default_rng(machine.n).random(machine.n))
+        amount *= machine.units()
         low = (self._role == LOW) & (machine.r < amount)
         high = (self._role == HIGH) & (machine.r > -amount)
         machine.r[low] = amount[low]

@@ -31,7 +31,7 @@ def polish(machine: Machine) -> bool:
     date.
     """
     margin = machine.margin.copy()
-    if float(np.abs(machine.r[margin]).max(initial=0.0)) <= machine.fineness():
+    if np.all(np.abs(machine.r[margin]) <= machine.fineness()[margin]):
         return False
     lo, hi = machine.lo[margin], machine.hi[margin]
     before, best = None, np.inf

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.path import Motion
-from adiabat.certificate import violations
+from adiabat._core.rows import violations
 from adiabat.engine.machine import RowChange
 from adiabat.engine.path import Path
 from adiabat.engine.solver import Key, Outcome, Solver
@@ -74,7 +74,7 @@ class Track:
     def _to(self, C: float) -> None:
         """Settle at C by exchange, judged, and set a node there."""
         self._solver.attempt({self._key: self._boxes(C)}, "exchange", False, Outcome())
-        self.residual = max(self.residual, self._look())
+        self.residual = max(self.residual, float(self._look().max(initial=0.0)))
         self._set_node(C)
 
     def _next_stage(self, C_max: float) -> None:
@@ -88,7 +88,7 @@ class Track:
         self._stage = C, end
         machine.begin(self._boxes(self._stage[1]))
         self._motion = None
-        path = Path(machine, self._solver.tolerance(machine), False, self._observe)
+        path = Path(machine, self._solver.tol, False, self._observe)
         path.follow()
         self.breakpoints += path.breakpoints
         if not path.completed:
@@ -101,7 +101,7 @@ class Track:
     def _by_pivots(self, C: float, end: float) -> bool:
         """Follow the path from C by pivots, as far as they go; False if that is nowhere."""
         machine = self._machine
-        tableau = Tableau.of(machine, self._solver.tolerance(machine))
+        tableau = Tableau.of(machine, self._solver.tol)
         if tableau is None:
             return False
         sweep = Sweep(tableau, C, self.unit_lo, self.unit_hi)
@@ -111,31 +111,30 @@ class Track:
         saved = machine.snapshot()
         machine.begin(self._boxes(sweep.C))
         sweep.settle()
-        worst = self._look()
-        if worst > tableau.enough:  # what went wrong on the way is still in the sums
+        found = self._look()
+        if np.any(found > tableau.enough):  # what went wrong on the way is still in the sums
             machine.restore(saved)
             return False
         self._stage = C, sweep.C
         self.nodes[-1:] = nodes
         self.breakpoints += len(nodes) - 1
-        self._judged(sweep.C, worst)
+        self._judged(sweep.C, found)
         return True
 
-    def _judged(self, C: float, worst: float) -> None:
-        """A node at C if the judge is content, else settle there first."""
-        machine = self._machine
-        if worst > machine.accuracy(self._solver.tolerance(machine)):
+    def _judged(self, C: float, found: FloatArray) -> None:
+        """A node at C if violations are small enough, else settle there first."""
+        if np.any(found > self._machine.aims(self._solver.tol)):
             self._to(C)
         else:
-            self.residual = max(self.residual, worst)
+            self.residual = max(self.residual, float(found.max(initial=0.0)))
             self._set_node(C)
 
-    def _look(self) -> float:
-        """The largest violation, from residuals computed afresh."""
+    def _look(self) -> FloatArray:
+        """Violations of all rows, from residuals computed afresh; infinite if u is infeasible."""
         machine = self._machine
         self._solver.refresh([machine])
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
-        return max(float(found.max(initial=0.0)), machine.infeasibility())
+        return found if machine.infeasibility() == 0.0 else np.full(machine.n, np.inf)
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -160,7 +159,7 @@ class Track:
     def _set_node(self, C: float, role: Roles | None = None) -> None:
         machine = self._machine
         if role is None:
-            role = Path(machine, self._solver.tolerance(machine), False).roles()
+            role = Path(machine, self._solver.tol, False).roles()
         side = sides(role)
         rows = np.flatnonzero(side == 0)
         self.nodes.append(Node(C, machine.b, 0.0, side, rows, machine.u[rows], np.zeros(len(rows))))

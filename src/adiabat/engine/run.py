@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import nonzero
-from adiabat.certificate import violations
+from adiabat._core.rows import nonzero, violations
 from adiabat.engine.exchange import Exchange, Stuck
-from adiabat.engine.machine import ROUNDINGS, Machine
+from adiabat.engine.machine import FEWEST, Machine
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -39,10 +38,10 @@ class Run:
     """One machine on its way to the new optimum."""
 
     def __init__(
-        self, machine: Machine, tolerance: float, touched: IntArray, fresh: bool, carried: bool
+        self, machine: Machine, tol: float, touched: IntArray, fresh: bool, carried: bool
     ) -> None:
         self.machine = machine
-        self.tolerance = tolerance
+        self.tol = tol
         self.exchange: Exchange | None = None
         self.left_undone = False  # by the path
         self.nearly_there = False  # by a start from inside
@@ -94,42 +93,44 @@ class Run:
     def settle(self) -> None:
         """One turn of exchange on the watched rows."""
         if self.exchange is None:
-            self.exchange = Exchange(self.machine, self.tolerance, self.nearly_there)
+            self.exchange = Exchange(self.machine, self.tol, self.nearly_there)
         try:
             self.exchange.settle(self.watched)
         except Stuck:
             self.stuck = True  # the judge may still be content
 
-    def _refine(self, found: FloatArray, fine: float) -> bool:
+    def _refine(self, found: FloatArray, fine: FloatArray) -> bool:
         """Whether to go on from rounding: where weights are huge, f would show so many roundings.
 
         Rows that all but tie with the margin are those that it finds.
         """
-        if self.stuck or self.refined == REFINEMENTS or found.max(initial=0.0) <= fine:
+        if self.stuck or self.refined == REFINEMENTS or np.all(found <= fine):
             return False
-        if self.exchange is None:
-            self.exchange = Exchange(self.machine, self.tolerance)
-        self.exchange.roundings = 1.0
+        self._ask_for_more(1.0)
         self.watched |= found > fine
         self.refined += 1
         return True
 
+    def _ask_for_more(self, roundings: float) -> None:
+        if self.exchange is None:
+            self.exchange = Exchange(self.machine, self.tol)
+        self.exchange.roundings = roundings
+
     def satisfied(self) -> bool:
         """After the judge's look: is it done? If not, watch what was found."""
         machine = self.machine
-        aim = machine.accuracy(self.tolerance)
-        fine = max(machine.fineness(), aim / ROUNDINGS)
-        if machine.verdict.residual <= min(aim, fine):
-            return True
-        # the judge knows of no rounding in sum u
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
-        worst = max(float(found.max(initial=0.0)), machine.infeasibility())
-        if worst <= aim:
-            return not self._refine(found, fine)
-        if worst <= self.tolerance:
+        aim = machine.aims(self.tol)
+        worst = largest_ratio(found, aim)
+        ok = machine.verdict.ok
+        if ok and worst <= 1.0 and machine.infeasibility() == 0.0:
+            return not self._refine(found, np.maximum(machine.fineness(), machine.rounding(self.tol)))
+        if ok:
             self.content += 1
             if self.stuck or self.content > REFINEMENTS:
                 return True
+        elif worst <= 1.0:  # not enough for the judge
+            self._ask_for_more(FEWEST)
         if worst > 0.5 * self.best:  # no better than before
             machine.refactor(machine.margin)
         self.best = min(worst, self.best)
@@ -139,3 +140,9 @@ class Run:
             new = np.random.default_rng(len(new)).choice(new, most, replace=False)
         self.watched[new] = True
         return False
+
+
+def largest_ratio(found: FloatArray, allowed: FloatArray) -> float:
+    """The largest violation, each relative to what is allowed there."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.where(found > 0.0, found / allowed, 0.0).max(initial=0.0))

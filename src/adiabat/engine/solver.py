@@ -169,7 +169,7 @@ class Solver:
             if len(change.rebound) <= machine.n // 2:
                 touched = np.concatenate([touched, change.rebound])
             carried = len(change.rebound) > 0 or machine.d != 0.0
-            run = Run(machine, self.tolerance(machine), touched, fresh, carried)
+            run = Run(machine, self.tol, touched, fresh, carried)
             runs.append(run)
             if fresh and method != "path" and not trace and pays(machine):
                 start_inside(machine)
@@ -184,7 +184,7 @@ class Solver:
             self.refresh([run.machine for run in pending])
             for run in pending:
                 run.machine.centre_bias()
-                run.machine.hear_the_judge()
+                run.machine.hear_the_judge(self.tol)
             pending = [run for run in pending if not run.satisfied()]
             if not pending or any(run.stuck for run in pending):
                 break
@@ -196,9 +196,10 @@ class Solver:
         if polished:
             self.refresh(polished)
             for machine in polished:
-                machine.hear_the_judge()
+                machine.hear_the_judge(self.tol)
         for run in runs:
-            self._pronounce(run.machine, run.tolerance)
+            if not run.machine.verdict.ok:
+                raise self._not_optimal(run)
             if run.exchange is not None:
                 outcome.rounds += run.exchange.rounds
                 outcome.methods.add("exchange")
@@ -206,17 +207,13 @@ class Solver:
 
     def _follow(self, key: Key, run: Run, trace: bool, outcome: Outcome) -> None:
         """Along the path; what it leaves undone, exchange finishes."""
-        path = Path(run.machine, run.tolerance, trace)
+        path = Path(run.machine, self.tol, trace)
         path.follow()
         run.left_undone = not path.completed
         outcome.breakpoints += path.breakpoints
         outcome.methods.add("path")
         if trace:
             outcome.traces[key] = path.trace
-
-    def tolerance(self, machine: Machine) -> float:
-        """`tol` scaled by max(1, C max|K|), for this machine."""
-        return self.tol * max(1.0, machine.reach() * self.samples.largest)
 
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
@@ -235,19 +232,27 @@ class Solver:
             machine.r = f[:, column].take(machine.at)
             machine.r += machine.b - machine.t
 
-    def _pronounce(self, machine: Machine, tolerance: float) -> None:
-        if not machine.verdict.residual <= tolerance:
-            raise NotOptimalError(
-                f"the update ended with residual {machine.verdict.residual:.1e}, above the "
-                f"tolerance {tolerance:.1e}; the model is as it was before. "
-                "Scale the features, or raise tol."
-            )
-
     def _not_optimal(self, run: Run) -> NotOptimalError:
+        """What could not be reached, at which sample, and what to do about it."""
+        machine, verdict = run.machine, run.machine.verdict
+        sample = None if verdict.worst < 0 else int(machine.at[verdict.worst])
+        if verdict.residual > verdict.allowed:
+            what = (
+                f"a sample ends with residual {verdict.residual:.1e}, and "
+                f"{verdict.allowed:.1e} is allowed"
+            )
+        elif verdict.gap > verdict.gap_allowed:
+            what = (
+                f"the relative duality gap ends at {verdict.gap:.1e}, and "
+                f"{verdict.gap_allowed:.1e} is allowed"
+            )
+        else:
+            what = f"the weights end {verdict.balance:.1e} from their sum, relative to their size"
         return NotOptimalError(
-            f"no optimum within the bound on work: residual {run.best:.1e}, tolerance "
-            f"{run.tolerance:.1e}; the model is as it was before. Scale the features, lower C, "
-            "or raise tol."
+            f"the optimum cannot be reached in double precision: {what}; the model is as it was "
+            "before. Scale the features, correct a value or weight that is far larger than the "
+            "others, lower C, or raise tol.",
+            sample=sample,
         )
 
     def restore_machine(self, key: Key, snapshot: Snapshot) -> None:
@@ -256,7 +261,7 @@ class Solver:
         machine.at = snapshot.at
         machine.restore(snapshot)
         self.refresh([machine])
-        machine.hear_the_judge()
+        machine.hear_the_judge(self.tol)
 
     # -- commit and restore ----------------------------------------------------------------------
 

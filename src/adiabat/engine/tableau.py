@@ -26,8 +26,7 @@ import scipy.linalg as sl
 from adiabat._core.ratio import HIGH, LOW, MARGIN, PINNED
 from adiabat._core.tableau import ARRIVED, DECIDED, MISSING, Pivots
 from adiabat._core.team import in_slices
-from adiabat.certificate import violations
-from adiabat.engine.machine import DEPENDENT, EPSILON, ROUNDINGS, Machine
+from adiabat.engine.machine import AIM, DEPENDENT, EPSILON, ROUNDINGS, Machine
 from adiabat.engine.trial import INSIDE, Removal
 
 FloatArray = npt.NDArray[np.float64]
@@ -42,7 +41,8 @@ TOGETHER = 1 << 18
 NEAREST = 4
 # Pivots before a removal is given up.
 MOST_PIVOTS = 64
-# A violation to be content with, if the tolerance allows it; `trial` and the solver reach less.
+# A violation to be content with, in units of the row's target, if `tol` allows it; `trial` and the
+# solver reach less.
 CONTENT = 1e-10
 
 
@@ -52,14 +52,16 @@ class Tableau:
     Rows have places of their own here: those of the margin come last.
     """
 
-    def __init__(self, machine: Machine, role: npt.NDArray[np.uint8], tolerance: float) -> None:
+    def __init__(self, machine: Machine, role: npt.NDArray[np.uint8], tol: float) -> None:
         self.machine = machine
         self.rows = np.argsort(role == MARGIN, kind="stable")
         self.place = np.empty(machine.n, dtype=np.int64)
         self.place[self.rows] = np.arange(machine.n)
         self.u, self.r, self.role = machine.u[self.rows], machine.r[self.rows], role[self.rows]
         self.lo, self.hi = machine.lo[self.rows], machine.hi[self.rows]
-        self.enough = max(machine.accuracy(tolerance), min(CONTENT, 0.1 * tolerance))
+        content = min(CONTENT, AIM * tol) * machine.units()
+        self.enough = np.maximum(machine.aims(tol), content)  # a violation, by row
+        self._enough = self.enough[self.rows]
         self._room = INSIDE * (self.hi - self.lo)
         self.at = machine.at[self.rows]
         self.shift = float(machine.factor.shift)
@@ -74,13 +76,13 @@ class Tableau:
         self._start()
 
     @staticmethod
-    def of(machine: Machine, tolerance: float) -> Tableau | None:
+    def of(machine: Machine, tol: float) -> Tableau | None:
         """The tableau of a machine at its optimum, or None where there is none."""
         role = _roles(machine)
         n_carrying = np.count_nonzero((machine.u != 0.0) | machine.in_margin)
         if role is None or n_carrying * machine.n > MOST_ENTRIES:
             return None
-        return Tableau(machine, role, tolerance)
+        return Tableau(machine, role, tol)
 
     @property
     def least(self) -> FloatArray:
@@ -183,7 +185,7 @@ class Tableau:
         r += change[:, moved] @ self._kernel[self.slot[moved + 1]]
         r += self.r
         r += db[:, None]
-        violation = violations(r, U, self.lo, self.hi)
+        violation = np.maximum(np.where(U > self.lo, r, 0.0), np.where(U < self.hi, -r, 0.0))
         violation[removed[:, 0], removed[:, 1]] = 0.0
         outside = np.maximum(self.lo - U, U - self.hi) > self._room
         outside[removed[:, 0], removed[:, 1]] = False
@@ -191,7 +193,7 @@ class Tableau:
         inside[removed[:, 0], removed[:, 1]] = False
         off = np.abs(change.sum(axis=1) + gone)
         good = (
-            (violation.max(axis=1) <= self.enough)
+            (violation <= self._enough).all(axis=1)
             & ~outside.any(axis=1)
             & inside.any(axis=1)
             & (off <= ROUNDINGS * EPSILON * np.abs(U).sum(axis=1))

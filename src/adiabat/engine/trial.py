@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from adiabat._core.path import Motion
 from adiabat._core.ratio import LEAVING, PINNED, RESTING
-from adiabat.certificate import violations
+from adiabat._core.rows import violations
 from adiabat.engine.machine import EPSILON, Machine, RowChange
 from adiabat.engine.path import BALANCE, PATIENCE, WATCH_LEAST, WATCH_PART, Path
 from adiabat.engine.solver import Key, Outcome, Solver
@@ -58,9 +58,8 @@ class Trial:
         self._solver = solver.fork(key)
         self._key = key
         self._machine = self._solver.machines[key]
-        self._tolerance = solver.tolerance(self._base)
-        self._accuracy = self._base.accuracy(self._tolerance)
-        start = Path(self._machine, self._tolerance, keep_trace=False)
+        self._accuracy = self._base.aims(solver.tol)
+        start = Path(self._machine, solver.tol, keep_trace=False)
         self._role = start.roles()
         self._nothing = np.zeros(self._base.n)
         self._saved = {key: self._base.snapshot()}
@@ -146,7 +145,7 @@ class Trial:
         violation = violations(machine.r[watched], machine.u[watched], lo, hi)
         off = abs(float(machine.u.sum()) - self._machine.d)
         rounding = 64.0 * EPSILON * float(np.abs(machine.u).sum())
-        return float(violation.max(initial=0.0)) <= self._accuracy and off <= rounding
+        return bool(np.all(violation <= self._accuracy[watched])) and off <= rounding
 
     # -- the long way ----------------------------------------------------------------------------
 

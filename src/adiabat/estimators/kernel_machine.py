@@ -22,6 +22,7 @@ from adiabat.engine.solver import Outcome
 from adiabat.errors import ModelFileError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.change import Change
+from adiabat.estimators.evidence import certify
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Model
 from adiabat.estimators.persistence import load_state, pack, save_state, unpack
@@ -221,7 +222,7 @@ class KernelMachine(Tunable, WhatIf):
         state = load_state(path, cls.__name__, set(estimator.get_params()))
         estimator.__setstate__(state)
         estimator._after_change()
-        if not estimator._model.certificate({}, afresh=False).ok:
+        if not certify(estimator._model, {}, afresh=False).ok:
             raise ModelFileError(
                 f"{os.fspath(path)!r} holds a model that is not the optimum on its rows; restore "
                 "it from a copy, or fit it again"
@@ -374,9 +375,16 @@ class KernelMachine(Tunable, WhatIf):
 
     def _certify(self, afresh: bool) -> Certificate:
         policy = "" if self.retain is None else repr(self.retain)
-        return self._model.certificate(self._held_fixed(), afresh, policy)
+        return certify(self._model, self._held_fixed(), afresh, policy)
 
     def _decide(self, X: Any) -> FloatArray:
         """Decision values of every machine at new rows."""
         X = as_csr(self._check_at(X))
         return self._model.decide(X)
+
+    def _own_values(self, X: Any) -> FloatArray:
+        """k(x, x) of new rows; of the user's own kernel, the largest of the samples held."""
+        model = self._model
+        if self.kernel == "precomputed" or callable(self.kernel):
+            return np.full(n_rows(X), model.solver.samples.largest)
+        return model.kernel.diagonal(as_csr(self._check_at(X)))

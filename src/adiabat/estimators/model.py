@@ -7,17 +7,17 @@ in the solver, which moves samples about as others leave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.rows import nonzero, without
-from adiabat.certificate import Certificate, judge
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
 from adiabat.engine.trace import RowNames, Trace, name_rows
+from adiabat.errors import NotOptimalError
 from adiabat.estimators.change import Change
 from adiabat.estimators.ledger import Ledger
 from adiabat.formulations import Formulation
@@ -127,7 +127,14 @@ class Model:
             _name_traces(outcome, settled, named)
             announce(outcome)
 
-        self.solver.apply(change.X, gone, plan, retired, commit, method=method, trace=trace)
+        try:
+            self.solver.apply(change.X, gone, plan, retired, commit, method=method, trace=trace)
+        except NotOptimalError as error:
+            raise _named(error, position, self._names_after(change)) from error
+
+    def _names_after(self, change: Change) -> list[Any]:
+        """Ids of the samples once a change is carried out, in the order of learning."""
+        return [*self.ledger.ids[self.staying(change)].tolist(), *change.ids]
 
     def staying(self, change: Change) -> npt.NDArray[np.bool_]:
         """Which samples are not removed."""
@@ -270,7 +277,11 @@ class Model:
             _name_traces(outcome, settled, named)
             announce(outcome)
 
-        solver.apply(X, NO_ROWS, plan, set(), commit, method=method, trace=trace)
+        try:
+            solver.apply(X, NO_ROWS, plan, set(), commit, method=method, trace=trace)
+        except NotOptimalError as error:
+            places = np.arange(len(target))
+            raise _named(error, places, self._names_after(change)) from error
 
     def _places_after(self, change: Change, targets_move: bool) -> IntArray:
         """Where each sample will be in the order of learning; -1 if it goes or has other rows."""
@@ -326,7 +337,8 @@ class Model:
             carries |= np.bincount(machine.at, machine.u, minlength=n) != 0.0
         return carries
 
-    def _n_support(self) -> int:
+    def n_support(self) -> int:
+        """How many samples carry weight."""
         machines = list(self.solver.machines.values())
         if len(machines) == 1 and machines[0].n == len(self):  # a row for each sample
             return nonzero(machines[0].u)
@@ -362,35 +374,6 @@ class Model:
         kernel: FloatArray = self.solver.samples.data[np.ix_(self.position, self.position)]
         return kernel
 
-    def certificate(
-        self, held_fixed: Mapping[str, Any], afresh: bool, retain: str = ""
-    ) -> Certificate:
-        """The judge's word: on residuals kept from the last updates, or on all of it afresh."""
-        machines = self.machines
-        verdicts = {pair: machine.verdict for pair, machine in machines}
-        if afresh:
-            f = self.decide_training()
-            for column, (pair, machine) in enumerate(machines):
-                r = f[machine.at, column] + machine.b - machine.t
-                verdicts[pair] = judge(
-                    r, machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b
-                )
-        tolerances = {pair: self.solver.tolerance(machine) for pair, machine in machines}
-        worst = max(
-            verdicts, key=lambda pair: verdicts[pair].residual / tolerances[pair], default=None
-        )
-        return Certificate(
-            residual=0.0 if worst is None else verdicts[worst].residual,
-            gap=max((verdict.gap for verdict in verdicts.values()), default=0.0),
-            n_samples=len(self),
-            n_support=self._n_support(),
-            tol=self.solver.tol if worst is None else tolerances[worst],
-            ok=worst is None or verdicts[worst].residual <= tolerances[worst],
-            held_fixed=held_fixed,
-            n_seen=self.ledger.n_seen,
-            retain=retain,
-        )
-
     def decide(self, X: Any) -> FloatArray:
         """Decision values at new rows, (len(X), machines).
 
@@ -412,17 +395,15 @@ class Model:
                 out[start : start + step] = 0.0
         return out + self.biases()
 
-    def decide_training(self) -> FloatArray:
-        """Decision values less b at all samples by position, every kernel value computed anew."""
-        samples = self.solver.samples
-        places = self.support()
-        weights, at = self.weights(places), self.position[places]
-        out = np.zeros((samples.n, weights.shape[1]))
-        step = max(1, BLOCK_ENTRIES // max(1, len(at)))
-        for start in range(0, samples.n, step):
-            rows = np.arange(start, min(samples.n, start + step))
-            out[rows] = samples.block(rows, at) @ weights
-        return out
+
+def _named(error: NotOptimalError, position: IntArray, ids: list[Any]) -> NotOptimalError:
+    """The same error, naming the sample by its id instead of its position."""
+    at = np.flatnonzero(position == error.sample) if error.sample is not None else ()
+    if len(at) == 0:
+        return NotOptimalError(str(error), error.certificate)
+    name = ids[int(at[0])]
+    text = str(error).replace("a sample ends", f"the sample {name!r} ends", 1)
+    return NotOptimalError(text, error.certificate, name)
 
 
 def _name_traces(outcome: Outcome, formulation: Formulation, named: dict[Any, RowNames]) -> None:

@@ -68,7 +68,8 @@ class NoveltyDetector(OutlierMixin, SingleMachine):
 
     def _decision_from(self, values: FloatArray) -> FloatArray:
         """Decision values of the samples held, from f at them."""
-        return self._without_rounding(values)
+        model = self._model
+        return self._without_rounding(values, model.solver.samples.diagonal[model.position])
 
     def leave_one_out(
         self, n_jobs: int | None = None, progress: Callable[[int, int], None] | None = None
@@ -94,14 +95,16 @@ class NoveltyDetector(OutlierMixin, SingleMachine):
         values, removals = values_without(self, n_jobs, progress)
         return LeaveOneOutNovelty(self.ids_, self._decision_from(values), removals)
 
-    def _without_rounding(self, values: FloatArray) -> FloatArray:
-        """Decision values, 0 where they are 0 but for rounding.
+    def _without_rounding(
+        self, values: FloatArray, own: FloatArray, targets: Any = 0.0
+    ) -> FloatArray:
+        """Decision values, 0 where they are 0 but for rounding; `own` are k(x, x).
 
         Samples on the boundary, as those of the margin are, have values of either sign by chance;
         they count as inside, in every run.
         """
         _, machine = self._model.machines[0]
-        noise = 4.0 * machine.accuracy(self._model.solver.tolerance(machine))
+        noise = 4.0 * machine.noise(self._model.solver.tol, own, targets)
         return np.where(np.abs(values) <= noise, 0.0, values)
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:

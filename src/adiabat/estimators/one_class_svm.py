@@ -96,7 +96,7 @@ class OneClassSVM(NoveltyDetector):
 
     def decision_function(self, X: Any) -> FloatArray:
         """`score_samples` less `offset_`: above 0 inside, below 0 outside."""
-        return self._without_rounding(self._decide(X)[:, 0])
+        return self._without_rounding(self._decide(X)[:, 0], self._own_values(X))
 
     def to_sklearn(self) -> Any:
         """A plain fitted :class:`sklearn.svm.OneClassSVM` with the same decision function."""

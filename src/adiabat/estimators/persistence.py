@@ -65,7 +65,7 @@ def unpack(state: dict[str, Any]) -> Model:
         d = formulation.total(key, model.target, model.weight)
         snapshot = Snapshot(
             model.position[rows.sample], rows.t, rows.lo, rows.hi, kept["u"], np.zeros(len(rows.t)),
-            kept["margin"], kept["b"], d, Verdict(0.0, 0.0),
+            kept["margin"], kept["b"], d, Verdict(),
         )  # fmt: skip
         model.solver.restore_machine(key, snapshot)
     return model
@@ -92,7 +92,7 @@ def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, An
         "gamma": float(state["gamma_"]),
         "machines": [list(key) for key in packed["machines"]],
         "biases": [rows["b"] for rows in packed["machines"].values()],
-        "report": _report_fields(state["last_update_"]),
+        "report": _report_fields(state["last_update_"], packed["ledger"]),
         "sparse": sp.issparse(packed["X"]),
     }
     arrays: dict[str, Any] = {
@@ -168,6 +168,9 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     report = dict(manifest["report"])
     evidence = dict(report.pop("certificate"))
     evidence["held_fixed"] = MappingProxyType(_unplain(evidence["held_fixed"]))
+    if evidence.get("worst") is not None:
+        worst = packed["ledger"].ids[int(evidence["worst"])]
+        evidence["worst"] = worst.item() if isinstance(worst, np.generic) else worst
     certificate = Certificate(**evidence)
     state: dict[str, Any] = {
         **_unplain_all(manifest["parameters"]),
@@ -213,7 +216,7 @@ def _require_sound(packed: dict[str, Any]) -> None:
             raise ValueError("a bias is not finite")
 
 
-def _report_fields(report: UpdateReport) -> dict[str, Any]:
+def _report_fields(report: UpdateReport, ledger: Ledger) -> dict[str, Any]:
     certificate = report.certificate
     fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
     del fields["trace"]
@@ -222,6 +225,9 @@ def _report_fields(report: UpdateReport) -> dict[str, Any]:
     }
     # pairs, since JSON would not keep the order of a dictionary
     fields["certificate"]["held_fixed"] = _plain("held_fixed", certificate.held_fixed)
+    if certificate.worst is not None:  # by its place: ids stand in the ledger alone
+        fields["certificate"]["worst"] = int(ledger.locate([certificate.worst])[0])
+    del fields["certificate"]["f_error"]  # nan in a report, which JSON has no word for
     return fields
 
 

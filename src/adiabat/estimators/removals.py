@@ -134,7 +134,7 @@ def _by_machine(units: list[Unit]) -> list[list[Unit]]:
 def _tableau(estimator: Any, column: int) -> Tableau | None:
     model: Model = estimator._model
     _, machine = model.machines[column]
-    return Tableau.of(machine, model.solver.tolerance(machine))
+    return Tableau.of(machine, model.solver.tol)
 
 
 def _remove_share(

@@ -175,18 +175,29 @@ default="rbf"
             argmax being the prediction; or (n, pairs) with ``decision_function_shape="ovo"``,
             above 0 for the first class of the pair. One class: zeros of shape (n, 1).
         """
-        pairs = self._decide(X)  # refuses where nothing is learned yet
+        pairs = self._without_rounding(X, self._decide(X))
         return self._shape()(pairs)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels: the class of the largest decision value."""
-        pairs = self._decide(X)
+        pairs = self._without_rounding(X, self._decide(X))
         if len(self.classes_) == 2:
             chosen = (pairs[:, 0] > 0.0).astype(np.int64)
         else:
             chosen = np.argmax(votes.scores(pairs, len(self.classes_)), axis=1)
         labels: npt.NDArray[Any] = self.classes_[chosen]
         return labels
+
+    def _without_rounding(self, X: Any, pairs: FloatArray) -> FloatArray:
+        """Decision values of the pairs, 0 where they are 0 but for rounding.
+
+        Where a pair ties its sign is chance; so the order of the rows decides no label.
+        """
+        tol, own = self._model.solver.tol, self._own_values(X)
+        for column, (_, machine) in enumerate(self._model.machines):
+            tied = np.abs(pairs[:, column]) <= machine.noise(tol, own)
+            pairs[tied, column] = 0.0
+        return pairs
 
     def leave_one_out(
         self,

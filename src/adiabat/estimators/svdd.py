@@ -145,7 +145,8 @@ class SVDD(NoveltyDetector):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._without_rounding(2.0 * self._decide(X)[:, 0] - self._own(X, diagonal))
+        values, own = 2.0 * self._decide(X)[:, 0], self._own(X, diagonal)
+        return self._without_rounding(values - own, own, 0.5 * own)
 
     def to_sklearn(self) -> Any:
         """A plain fitted :class:`sklearn.svm.OneClassSVM` with the same decision function.
@@ -172,7 +173,7 @@ class SVDD(NoveltyDetector):
     def _decision_from(self, values: FloatArray) -> FloatArray:
         model = self._model
         own = model.solver.samples.diagonal[model.position]
-        return self._without_rounding(2.0 * values - own)
+        return self._without_rounding(2.0 * values - own, own, 0.5 * own)
 
     def _centre_square(self) -> float:
         """|a|^2 = u'Ku, from the residuals of the rows with weight: Ku = r - b + t."""

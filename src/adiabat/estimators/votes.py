@@ -18,17 +18,17 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
 def scores(pairs: FloatArray, n_classes: int) -> FloatArray:
     """Votes of the pairs for each class, ties broken by their summed decision values.
 
-    pairs[:, k] > 0 speaks for the second class of pair k. The sums are squeezed into (-1/3, 1/3),
-    so that they can never outweigh a vote.
+    pairs[:, k] > 0 speaks for the second class of pair k, and 0 by half for each. The sums are
+    squeezed into (-1/3, 1/3), so that they can never outweigh a vote.
     """
     n = pairs.shape[0]
     votes = np.zeros((n, n_classes))
     confidence = np.zeros((n, n_classes))
     for column, (first, second) in enumerate(pairs_of(n_classes)):
         value = pairs[:, column]
-        for_second = value > 0.0
-        votes[for_second, second] += 1.0
-        votes[~for_second, first] += 1.0
+        for_second = 0.5 + 0.5 * np.sign(value)
+        votes[:, second] += for_second
+        votes[:, first] += 1.0 - for_second
         confidence[:, second] += value
         confidence[:, first] -= value
     return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
