@@ -22,6 +22,7 @@ from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel_least_squares_files import load_state, save_state
 from adiabat.estimators.kernel_least_squares_model import KernelModel, Problem
+from adiabat.estimators.labels import joined
 from adiabat.estimators.learner import OF_THE_KERNEL, SampleKeeper
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.validation import (
@@ -142,8 +143,9 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
                 if len(new) != len(places):
                     raise ValueError(f"y has {len(new)} targets, ids has {len(places)}")
                 self._require_compatible(new)
-                targets = targets.astype(np.result_type(targets, new))
-                targets[places] = new
+                both = joined(targets, new)
+                targets = both[: len(targets)].copy()
+                targets[places] = both[len(targets) :]
             if sample_weight is not None:
                 weight[places] = check_weights(sample_weight, len(places))
             X_new = None
@@ -208,7 +210,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
             names = ledger.validate_new(ids, X, len(new), leaving=removed)
             ledger.delete(removed)
             ledger.append(names)
-            targets = np.concatenate([model.y[stays], new]) if len(stays) else new
+            targets = joined(model.y[stays], new) if len(stays) else new
             weights = np.concatenate([model.weight[stays], weights])
             moved = self._careful(
                 lambda: model.moved(stays, ledger, targets, weights, as_csr(X_new), self._problem())
@@ -314,7 +316,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
     ) -> None:
         """A new model from a first batch."""
         self._validate_params()
-        rows, targets = self._check_rows(X, y, reset=True, multi_output=True)
+        rows, targets = self._check_rows(X, self._as_given(y), reset=True, multi_output=True)
         if self.kernel == "precomputed":
             require_square(rows)
         targets = self._check_targets(targets)
@@ -334,7 +336,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
     def _check_new(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         """Further samples and their targets, checked."""
         if self.kernel != "precomputed":
-            rows, targets = self._check_rows(X, y, multi_output=True)
+            rows, targets = self._check_rows(X, self._as_given(y), multi_output=True)
             return rows, self._check_targets(targets)
         rows = check_kernel_rows(X, np.arange(len(self._model)))
         targets = self._check_targets(y)

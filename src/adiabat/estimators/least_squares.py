@@ -293,7 +293,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         if n_rows(X) == 0 and not reset:
             self._check_empty(X, y)
             return Rows(np.empty((0, self.n_features_in_)), np.empty(0), None)
-        X, y = self._check_rows(X, y, reset=reset)
+        X, y = self._check_rows(X, self._as_given(y), reset=reset)
         y = self._check_targets(y)
         weights = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
         return Rows(X, y, weights)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.estimators import votes
+from adiabat.estimators.labels import label_array
 from adiabat.estimators.model import Model
 from adiabat.estimators.removals import Progress, machine_values, remove_each, weighty_units
 
@@ -104,7 +105,7 @@ def leave_one_out(
             scores[place, others] = own
         else:
             scores[place, [k for k, pair in enumerate(pairs) if rank[place] in pair]] = -np.inf
-    labels = np.array([formulation.label[code] for code in codes])
+    labels = label_array([formulation.label[code] for code in codes])
     return LeaveOneOut(
         ids=model.ledger.ids,
         target=labels[rank],
