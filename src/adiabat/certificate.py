@@ -11,6 +11,7 @@ The violation is zero at the optimum and only there; the gap bounds what any oth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -46,6 +47,12 @@ class Certificate:
         Samples that ever came to the model, those forgotten or let go included.
     retain : str
         The policy that chose which of them it holds; empty if none did.
+    basis : str
+        What the verdict rests on where it is not the rows themselves, and so cannot know; empty
+        where it was recomputed from them.
+    f_error : float
+        How far f may be from the optimum's at the samples of the model; nan where that is not
+        known.
     """
 
     residual: float
@@ -57,6 +64,8 @@ class Certificate:
     held_fixed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     n_seen: int | None = None
     retain: str = ""
+    basis: str = ""
+    f_error: float = math.nan
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "held_fixed", MappingProxyType(dict(self.held_fixed)))
@@ -69,7 +78,20 @@ class Certificate:
             f"{verdict}: residual {self.residual:.1e} (allowed {self.tol:.1e}), "
             f"relative gap {self.gap:.1e}, {self.n_samples} samples{kept}, {self.n_support} support"
             + (f", holding {held}" if held else "")
+            + (f"; {self.basis}" if self.basis else "")
         )
+
+    def to_fields(self) -> dict[str, Any]:
+        """The fields as plain values; None where a number is not known, since JSON has no nan."""
+        fields = {**self.__dict__, "held_fixed": dict(self.held_fixed)}
+        if not math.isfinite(self.f_error):
+            fields["f_error"] = None
+        return fields
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Certificate:
+        """The certificate of `to_fields`, of this release or an earlier one."""
+        return cls(**{name: value for name, value in fields.items() if value is not None})
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "held_fixed": dict(self.held_fixed)}
@@ -77,6 +99,8 @@ class Certificate:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__dict__["held_fixed"] = MappingProxyType(state["held_fixed"])
+        if math.isnan(self.f_error):
+            self.__dict__["f_error"] = math.nan  # one object, so that it equals itself
 
 
 def _brief(value: Any) -> str:

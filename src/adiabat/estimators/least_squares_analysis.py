@@ -231,12 +231,15 @@ class Analysis(LeastSquaresMachine):
                 f"X has {len(rows)} rows that are not the {len(model)} rows this model was trained "
                 "on; pass all of those, with their weights"
             )
+        if self._hashes is not None:
+            self._hashes.unlearned(self._content(rows), "X")
         return rows
 
     def _trained_on(self, rows: Rows, train: npt.NDArray[Any]) -> Any:
         """A model of some of the rows."""
         twin = copy.copy(self)  # the machine is never changed, only replaced
         twin.__dict__.pop("feature_names_in_", None)  # rows come as arrays
+        twin._hashes = None  # the rows are known to be the model's
         inside = np.zeros(len(rows), dtype=bool)
         inside[train] = True
         if inside.sum() == len(rows):

@@ -19,6 +19,7 @@ from adiabat.archive import read_archive, write_archive
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.errors import ModelFileError
+from adiabat.estimators.row_hashes import RowHashes
 from adiabat.feature_maps import BY_NAME, FeatureMap
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify
@@ -58,6 +59,8 @@ def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
     )
     if hasattr(estimator, "classes_"):
         arrays["classes"] = estimator.classes_
+    if estimator._hashes is not None:
+        arrays.update(estimator._hashes.to_arrays())
     write_archive(path, manifest, arrays)
 
 
@@ -107,7 +110,13 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
     estimator.n_features_in_ = n_features
     estimator._held_parameters = {
         "rho": estimator.rho, "feature_map": made, "fit_intercept": estimator.fit_intercept,
+        "remember": estimator.remember,
     }  # fmt: skip
+    estimator._hashes = None
+    if estimator.remember == "hashes":
+        estimator._hashes = RowHashes.from_arrays(arrays)
+        if len(estimator._hashes) != moments.n:
+            raise ValueError("the hashes of the rows are not as many as the rows")
     estimator.last_update_ = report_from(manifest["report"])
     if "feature_names_in" in manifest:
         estimator.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
@@ -170,19 +179,16 @@ def _map_from(fields: Any, arrays: dict[str, Any]) -> Any:
 
 def report_fields(report: UpdateReport) -> dict[str, Any]:
     """A report as plain values."""
-    certificate = {name: getattr(report.certificate, name) for name in
-                   report.certificate.__dataclass_fields__}  # fmt: skip
-    certificate["held_fixed"] = dict(certificate["held_fixed"])
     fields = {
         name: getattr(report, name) for name in report.__dataclass_fields__ if name != "trace"
     }
-    return {**fields, "certificate": certificate}
+    return {**fields, "certificate": report.certificate.to_fields()}
 
 
 def report_from(fields: dict[str, Any]) -> UpdateReport:
     """The report of `report_fields`."""
     fields = dict(fields)
-    certificate = Certificate(**fields.pop("certificate"))
+    certificate = Certificate.from_fields(fields.pop("certificate"))
     return UpdateReport(certificate=certificate, trace=None, **fields)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from adiabat.errors import NotLearnedError
 from adiabat.estimators.labels import OneAgainstRest, label_array, label_places, require_among
@@ -39,6 +39,10 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
     tol : float, default=1e-10
         How far w and b may be off, relative to their size. They are as a rule exact to rounding;
         beyond `tol` an update is refused.
+    remember : {"hashes"} or None, default=None
+        Whether to keep a salted hash of each row (16 bytes), so that rows which were never learned,
+        or unlearned already, are refused. Rows must then be passed to the last bit as they were
+        learned.
 
     Attributes
     ----------
@@ -77,6 +81,7 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "remember": [StrOptions({"hashes"}), None],
     }
 
     def __init__(
@@ -85,11 +90,13 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
         feature_map: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-10,
+        remember: str | None = None,
     ) -> None:
         self.rho = rho
         self.feature_map = feature_map
         self.fit_intercept = fit_intercept
         self.tol = tol
+        self.remember = remember
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LSSVC:
         """Learn further rows.

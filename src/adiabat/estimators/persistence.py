@@ -168,7 +168,7 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     report = dict(manifest["report"])
     evidence = dict(report.pop("certificate"))
     evidence["held_fixed"] = MappingProxyType(_unplain(evidence["held_fixed"]))
-    certificate = Certificate(**evidence)
+    certificate = Certificate.from_fields(evidence)
     state: dict[str, Any] = {
         **_unplain_all(manifest["parameters"]),
         "_held_parameters": _unplain_all(manifest["held"]),
@@ -217,9 +217,7 @@ def _report_fields(report: UpdateReport) -> dict[str, Any]:
     certificate = report.certificate
     fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
     del fields["trace"]
-    fields["certificate"] = {
-        name: getattr(certificate, name) for name in certificate.__dataclass_fields__
-    }
+    fields["certificate"] = certificate.to_fields()
     # pairs, since JSON would not keep the order of a dictionary
     fields["certificate"]["held_fixed"] = _plain("held_fixed", certificate.held_fixed)
     return fields

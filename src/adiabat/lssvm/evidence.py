@@ -22,14 +22,25 @@ FloatArray = npt.NDArray[np.float64]
 _DOUBT: Final = 1e-6
 # What is left of moments that should vanish, relative to what they were: 106 bits, many rows.
 _VANISHED: Final = 1e-12
+# What a certificate rests on where there are no rows to recompute anything from.
+_MOMENTS: Final = "this model keeps no rows: optimal for the moments it was given"
+_HASHES: Final = (
+    "this model keeps no rows but their hashes: optimal for the moments it was given, and every "
+    "row unlearned had been learned"
+)
 _REMEDY: Final = (
     "Pass the rows as they were learned, with the same targets and sample_weight, or "
     "approximate=True if they are known only roughly"
 )
 
 
-def certify(model: LeastSquares, held: Mapping[str, Any], afresh: bool) -> Certificate:
-    """The certificate of a machine; `afresh`: from a residual that shares no code with it."""
+def certify(
+    model: LeastSquares, held: Mapping[str, Any], afresh: bool, remembers: bool = False
+) -> Certificate:
+    """The certificate of a machine; `afresh`: from a residual that shares no code with it.
+
+    `remembers` says that rows were unlearned only if a hash showed that they had been learned.
+    """
     error, gap = model.error, model.gap
     if afresh:
         error, gap = _measured(model)
@@ -44,6 +55,7 @@ def certify(model: LeastSquares, held: Mapping[str, Any], afresh: bool) -> Certi
         tol=model.tol,
         ok=error <= model.tol,
         held_fixed=held,
+        basis=_HASHES if remembers else _MOMENTS,
     )
 
 
