@@ -77,6 +77,7 @@ class Certificate:
         return (
             f"{verdict}: residual {self.residual:.1e} (allowed {self.tol:.1e}), "
             f"relative gap {self.gap:.1e}, {self.n_samples} samples{kept}, {self.n_support} support"
+            + ("" if math.isnan(self.f_error) else f", f known to {self.f_error:.1e}")
             + (f", holding {held}" if held else "")
             + (f"; {self.basis}" if self.basis else "")
         )

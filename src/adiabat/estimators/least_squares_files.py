@@ -54,11 +54,14 @@ def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
     arrays.update(
         moments_hi=model.moments.hi[upper],
         moments_lo=model.moments.lo[upper],
+        moments_lost=model.moments.lost,
         combine=model.combine,
         solution=np.ascontiguousarray(model.solution),
     )
     if hasattr(estimator, "classes_"):
         arrays["classes"] = estimator.classes_
+    if model.moments.rest is not None:
+        arrays["moments_rest"] = model.moments.rest[upper]
     if estimator._hashes is not None:
         arrays.update(estimator._hashes.to_arrays())
     write_archive(path, manifest, arrays)
@@ -137,7 +140,11 @@ def _moments_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Moments:
     n_targets = len(arrays["combine"]) - 1
     moments = Moments(width, n_targets)
     upper = np.triu_indices(len(moments.hi))
-    for part, name in ((moments.hi, "moments_hi"), (moments.lo, "moments_lo")):
+    parts = [(moments.hi, "moments_hi"), (moments.lo, "moments_lo")]
+    if "moments_rest" in arrays:
+        moments.rest = np.zeros_like(moments.hi)
+        parts.append((moments.rest, "moments_rest"))
+    for part, name in parts:
         values = arrays[name]
         if values.shape != upper[0].shape or values.dtype != np.float64:
             raise ValueError("the moments have the wrong size")
@@ -148,6 +155,12 @@ def _moments_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Moments:
         setattr(moments, name, int(manifest["counts"][name]))
     if not 0 <= moments.n_heavy <= moments.n or moments.n < 1:
         raise ValueError("the counts of rows are out of range")
+    # an earlier file does not say; its sums had 74 bits or more
+    moments.lost = arrays.get("moments_lost", 2.0**-74 * np.maximum(moments.diagonal(), 0.0))
+    if "moments_lost" in arrays:
+        sound = moments.lost.shape == (len(moments.hi),) and moments.lost.dtype == np.float64
+        if not (sound and np.isfinite(moments.lost).all() and (moments.lost >= 0.0).all()):
+            raise ValueError("what the moments have lost is not sound")
     return moments
 
 

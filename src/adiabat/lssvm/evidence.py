@@ -41,9 +41,9 @@ def certify(
 
     `remembers` says that rows were unlearned only if a hash showed that they had been learned.
     """
-    error, gap = model.error, model.gap
+    error, gap, f_error = model.error, model.gap, model.f_error
     if afresh:
-        error, gap = _measured(model)
+        error, gap, f_error = _measured(model)
     moments = model.moments
     if moments.n_rough:
         held = {**held, "rows_unlearned_roughly": moments.n_rough}
@@ -56,10 +56,12 @@ def certify(
         ok=error <= model.tol,
         held_fixed=held,
         basis=_HASHES if remembers else _MOMENTS,
+        f_error=f_error,
     )
 
 
-def _measured(model: LeastSquares) -> tuple[float, float]:
+def _measured(model: LeastSquares) -> tuple[float, float, float]:
+    """The relative error of the solution, the relative gap, and how far f may be off."""
     right, rest = right_sides(model.moments, model.intercept, model.combine)
     ridge = model.ridge()
     lacking = np.zeros_like(model.solution)
@@ -69,7 +71,8 @@ def _measured(model: LeastSquares) -> tuple[float, float]:
         )
     correction = model.matrix.solve(lacking)
     error = relative_size(correction, model.solution, model.scale(), model.moments.width)
-    return error, relative_gap(model, lacking, correction, right)
+    gap = relative_gap(model, lacking, correction, right)
+    return error, gap, model.distance(model.solution, lacking, correction)
 
 
 def require_possible(
