@@ -35,8 +35,7 @@ from adiabat.estimators.validation import (
 )
 from adiabat.kernels import Kernel, make_kernel
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
-from adiabat.lssvm.dual import relative_error
-from adiabat.lssvm.judge import normal_residual
+from adiabat.lssvm.dual_evidence import Finding, judged
 from adiabat.lssvm.machine import Effort, NotSettled
 
 FloatArray = npt.NDArray[np.float64]
@@ -266,23 +265,12 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         Returns
         -------
         Certificate
-            Its residual is how far the weights of the samples are off, relative to their size.
+            Its residual is how far the weights of the samples are off, relative to their size. It
+            is `ok` if that is at most `tol`, or if kernel values that differ by no more than
+            their rounding explain it; `f_error` then says how well f is known.
         """
         check_is_fitted(self)
-        model = self._model
-        machine = model.machine
-        if len(machine) == 0 or machine.aims.shape[1] == 0:
-            return self._certified(0.0, 0.0)
-        K = model.values(model.heavy, model.heavy)
-        lacking = np.column_stack([
-            normal_residual(K, np.zeros_like(K), machine.d, machine.alpha[:, k],
-                            machine.aims[:, k], np.full(len(K), -machine.bias[k]))
-            for k in range(machine.aims.shape[1])
-        ])  # fmt: skip
-        balance = -machine.alpha.sum(axis=0) if machine.intercept else np.zeros(lacking.shape[1])
-        step, shift = machine.solve(lacking, balance)
-        error = relative_error(step, shift, machine.alpha, machine.bias)
-        return self._certified(error, float(np.max(np.abs(np.sum(lacking * step, axis=0)))))
+        return self._stated(judged(self._model.machine, self._model.known()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file: a zip of JSON and arrays, whole or not at all.
@@ -407,14 +395,16 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
             breakpoints=0,
             fallbacks=effort.refreshes,
             seconds=time.perf_counter() - started,
-            certificate=self._certified(model.machine.error, model.machine.gap),
+            certificate=self._stated(Finding.of(model.machine)),
         )
 
-    def _certified(self, error: float, gap: float) -> Certificate:
+    def _stated(self, found: Finding) -> Certificate:
+        """A finding on the machine as the certificate of the model."""
         model = self._model
         return Certificate(
-            residual=error, gap=gap, n_samples=len(model), n_support=len(model.heavy),
-            tol=self.tol, ok=error <= self.tol, held_fixed=self._kernel_held(),
+            residual=found.error, gap=found.gap, n_samples=len(model), n_support=len(model.heavy),
+            tol=self.tol, ok=found.error <= self.tol or found.rounding, f_error=found.f_error,
+            held_fixed=self._kernel_held(),
         )  # fmt: skip
 
     def _decide(self, X: Any) -> FloatArray:

@@ -42,6 +42,8 @@ class LeaveOneOut:
         Labels predicted.
     n_removals : int
         How many removals it took; samples without weight need none.
+    f_error : ndarray or None
+        How far the decision values may be off, shaped alike, where that is known.
     """
 
     ids: npt.NDArray[Any]
@@ -49,6 +51,7 @@ class LeaveOneOut:
     decision: FloatArray | None
     prediction: npt.NDArray[Any]
     n_removals: int
+    f_error: FloatArray | None = None
 
     @property
     def correct(self) -> npt.NDArray[np.bool_]:

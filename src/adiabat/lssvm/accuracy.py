@@ -21,6 +21,7 @@ To both comes what is rounded when f is summed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -64,3 +65,56 @@ def primal_error(
     summed = np.sqrt(diagonal[:J]) @ x[:J] + (x[J] if intercept else 0.0)
     error = np.sqrt(np.maximum(gain, 0.0)) + np.sqrt(squares) + (J + 3) * UNIT * summed
     return float(error.max())
+
+
+@dataclass(frozen=True)
+class DualScale:
+    """Sizes of the rows of a dual machine.
+
+    `root` has the roots of k(x_i, x_i), `rounding` is that of the kernel values relative to them.
+    With `features`, the rows of a linear kernel, f is w'x + b and has no part in either.
+    """
+
+    root: FloatArray
+    d: FloatArray
+    rounding: float
+    features: FloatArray | None
+
+
+def rounding_carried(
+    scale: DualScale, aims: FloatArray, alpha: FloatArray, bias: FloatArray, w: FloatArray | None
+) -> FloatArray:
+    """What f of each row loses when it is summed, and in the kernel values of the sum."""
+    n = len(scale.d)
+    if scale.features is not None and w is not None:
+        summed = (scale.features.shape[1] + 3) * UNIT * (np.abs(scale.features) @ np.abs(w))
+    else:
+        weight = scale.root @ np.abs(alpha)
+        summed = (scale.rounding + n * UNIT) * np.outer(scale.root, weight)
+    ends = np.abs(aims) + np.abs(bias) + scale.d[:, None] * np.abs(alpha)
+    return np.asarray(summed + 4.0 * UNIT * ends)
+
+
+def unseen(scale: DualScale, aims: FloatArray, alpha: FloatArray, bias: FloatArray) -> FloatArray:
+    """What the residual of each row may have beyond the one computed.
+
+    That is the rounding of kernel values, or, where the residual comes from features, that of sums
+    to twice the precision.
+    """
+    weights = np.abs(alpha)
+    if scale.features is None:
+        part = scale.rounding * np.outer(scale.root, scale.root @ weights)
+    else:
+        X = np.abs(scale.features)
+        part = 2.0**-100 * (X @ (X.T @ weights))
+    ends = np.abs(aims) + np.abs(bias) + scale.d[:, None] * weights
+    return np.asarray(part + 2.0**-100 * ends)
+
+
+def dual_error(scale: DualScale, r: FloatArray, intercept: bool) -> FloatArray:
+    """A bound on |f - f*| at each row from one on its residual, f summed without rounding."""
+    deviation = np.sqrt(scale.d)
+    distance = np.linalg.norm(r / deviation[:, None], axis=0)
+    # |f - f*| is at most |w - w*| root, and |b - b*|, which any other row bounds
+    off = scale.root + (np.min(deviation + scale.root) if intercept else 0.0)
+    return np.outer(np.minimum(deviation, off), distance)
