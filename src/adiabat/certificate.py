@@ -40,7 +40,8 @@ class Certificate:
     tol : float
         What the residual must not exceed: the model's `tol` times max(1, C max|K|).
     ok : bool
-        Whether it does not.
+        Whether it does not; of kernel least squares also if rounding of the kernel values explains
+        it.
     held_fixed : mapping
         What retraining has to hold fixed to give this model, such as the resolved gamma.
     n_seen : int or None

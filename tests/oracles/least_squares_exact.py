@@ -62,5 +62,6 @@ def _kernel(
     if kernel == "poly":
         return (mpmath.mpf(gamma) * mpmath.fdot(x, z) + mpmath.mpf(coef0)) ** degree
     if kernel == "rbf":
-        return mpmath.exp(-mpmath.mpf(gamma) * mpmath.fsum((a - b) ** 2 for a, b in zip(x, z)))
+        square = mpmath.fsum((a - b) ** 2 for a, b in zip(x, z, strict=True))
+        return mpmath.exp(-mpmath.mpf(gamma) * square)
     raise ValueError(f"kernel={kernel!r} is not one of linear, poly, rbf")

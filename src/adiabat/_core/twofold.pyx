@@ -92,12 +92,16 @@ cdef wide_void add_row_to_three(
 ) noexcept nogil:
     """(hi, lo, rest)[j] += (a + a_rest) * z[j], j in [start, stop)"""
     cdef double a_upper = upper_half(a), a_lower = a - upper_half(a)
-    cdef double p, e
+    cdef double b_upper = upper_half(a_rest), b_lower = a_rest - upper_half(a_rest)
+    cdef double p, e, q
     cdef Py_ssize_t j
     for j in range(start, stop):
         p = a * z[j]
+        q = a_rest * z[j]
         e = product_error(p, a_upper, a_lower, upper[j], lower[j])
-        accumulate_three(&hi[j], &lo[j], &rest[j], p, e, a_rest * z[j])
+        accumulate_three(&hi[j], &lo[j], &rest[j], p, e, q)
+        e = product_error(q, b_upper, b_lower, upper[j], lower[j])
+        accumulate_three(&hi[j], &lo[j], &rest[j], e, 0.0, 0.0)
 
 
 def add_outer(

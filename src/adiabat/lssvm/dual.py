@@ -32,7 +32,7 @@ from scipy.linalg.lapack import dpotri
 from adiabat._core.twofold import residual
 from adiabat.lssvm.accuracy import DualScale, dual_error, rounding_carried, unseen
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
-from adiabat.lssvm.linear import from_features, sum_rows, two_sum
+from adiabat.lssvm.linear import from_features, from_leverages, sum_rows, two_sum
 from adiabat.lssvm.machine import Effort, NotSettled
 
 FloatArray = npt.NDArray[np.float64]
@@ -45,6 +45,9 @@ _SETTLED: Final = 1e-12
 # A weight or bias that is less than this part of what the targets alone would give is measured
 # against that: where f is constant, all weights are nothing but rounding.
 _NOTHING_BESIDE: Final = 1e-3
+# Random vectors on which an inverse is tried, and by how much they may underrate its error.
+_PROBES: Final = 4
+_CAUTION: Final = 8.0
 _EPSILON: Final = float(np.finfo(np.float64).eps)
 
 
@@ -289,15 +292,22 @@ class DualMachine:
 
     def without_each(self) -> LeftOut:
         """For each row, the outputs of the machine without it."""
-        m = len(self)
-        if m == 1 and self.intercept:  # nothing is left to tell the bias
+        if len(self) == 1 and self.intercept:  # nothing is left to tell the bias
             return LeftOut(np.zeros_like(self.aims), np.zeros_like(self.aims))
-        unit = np.sqrt(np.diagonal(self.values.K) + self.d)
-        Q = self._eliminated(unit)
-        known = m * _EPSILON * (np.abs(Q) @ unit) ** 2 / np.diagonal(Q)
-        if known.max() > _SETTLED and self.values.rounding == 0.0:
-            Q, known = self._refined(Q)
-        own = np.diagonal(Q)[:, None]
+        Q, known = self._eliminated(self.P)
+        if known.max() > _SETTLED and self.effort.way != "rebuild":
+            Q, known = self._eliminated(_inverse(self.values.K, self.d))
+        own = np.diagonal(Q).copy()
+        if self.values.rounding == 0.0:  # else roundings of kernel values count for more
+            X = self.values.features
+            if X is not None and X.shape[1] < len(X) and known.max() > _SETTLED:
+                other, other_known = from_leverages(X, self.d, self.intercept)
+                better = other_known < known
+                own[better], known[better] = other[better], other_known[better]
+            rows = np.flatnonzero(known > _SETTLED)
+            if len(rows):
+                own[rows], known[rows] = self._refined(Q, rows)
+        own = own[:, None]
         lost = self.alpha / own
         # without row i the weights are a - Q_i lost_i, and an error r of row j moves f_i by
         # |Q_ij / Q_ii| r_j
@@ -312,33 +322,38 @@ class DualMachine:
         errors += reach @ self.residual_bound(lacking, scale)
         return LeftOut(np.asarray(self.aims - lost), errors)
 
-    def _eliminated(self, unit: FloatArray) -> FloatArray:
-        """P with the bias eliminated; P built anew if it has drifted from the inverse."""
-        P, K = self.P, self.values.K
-        rng = np.random.default_rng(len(self))
-        probe = rng.choice([-1.0, 1.0], len(self)) / unit
-        off = P @ (K @ probe + self.d * probe) - probe
-        if (np.abs(off) > 8.0 * _EPSILON * len(self) ** 2 * (np.abs(P) @ unit)).any():
-            P = _inverse(K, self.d)
-        if not self.intercept:
-            return P
-        one = P.sum(axis=1)
-        return np.asarray(P - np.outer(one, one) / one.sum())
+    def _eliminated(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P with the bias eliminated, and how far its diagonal may be off, relatively.
 
-    def _refined(self, Q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Q corrected by its exact residual, and how well its diagonal is then known."""
-        identity, nothing = np.eye(len(Q)), np.zeros_like(Q)
-        bias = np.zeros(len(Q))
-        known = np.full(len(Q), np.inf)
+        P may have drifted, or be badly conditioned: E = I - P (K + D) is tried on random vectors,
+        which tell the sizes of its rows, and P_ii is off by E_i (K + D)^-1_i.
+        """
+        unit = np.sqrt(np.diagonal(self.values.K) + self.d)[:, None]
+        probes = np.random.default_rng(0).choice([-1.0, 1.0], (len(P), _PROBES)) / unit
+        off = probes - P @ (self.values.K @ probes + self.d[:, None] * probes)
+        sizes = np.sqrt(np.mean(off**2, axis=1)) * np.linalg.norm(unit * P, axis=0)
+        if self.intercept:
+            one = P.sum(axis=1)
+            P = P - np.outer(one, one) / one.sum()
+        return P, _CAUTION * sizes / np.diagonal(P)
+
+    def _refined(self, Q: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The diagonal of Q at some rows, its columns corrected by their exact residual."""
+        place = np.arange(len(rows))
+        aims = np.zeros((len(Q), len(rows)))
+        aims[rows, place] = 1.0
+        columns, bias = Q[:, rows], np.zeros(len(rows))
+        known = np.full(len(rows), np.inf)
         for _ in range(_CORRECTIONS):
-            step, shift = self.solve(*self.lacking(identity, Q, nothing, bias))
-            Q, bias = Q + step, bias + shift
-            now = np.abs(np.diagonal(step)) / np.diagonal(Q)
+            lacking = self.lacking(aims, columns, np.zeros_like(columns), bias)
+            step, shift = self.solve(*lacking)
+            columns, bias = columns + step, bias + shift
+            now = np.abs(step[rows, place]) / columns[rows, place]
             shrinks = now.max() <= 0.25 * known.max()
             known = now
             if not shrinks or known.max() <= _SETTLED:
                 break
-        return Q, known + 4.0 * _EPSILON
+        return columns[rows, place], known + 4.0 * _EPSILON
 
 
 def _inverse(K: FloatArray, d: FloatArray) -> FloatArray:

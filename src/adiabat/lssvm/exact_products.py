@@ -62,8 +62,15 @@ def gram_terms(Z: FloatArray, s: FloatArray | None, cuts: int = 1) -> Iterator[F
         inexact += (Z if rest is None else Z - rest).T @ scaled_rest
     if rest is not None:
         inexact += rest.T @ Q
-    if lost is not None:
-        inexact += Z.T @ lost
+    if lost is not None:  # 53 bits below Q, and cut where more bits are asked for
+        lost_pieces, lost_rest = _pieces(lost, cuts - 2)
+        for piece in pieces:
+            for other in lost_pieces:
+                yield piece.T @ other
+        if lost_rest is not None:
+            inexact += (Z if rest is None else Z - rest).T @ lost_rest
+        if rest is not None:
+            inexact += rest.T @ lost
     yield inexact
 
 

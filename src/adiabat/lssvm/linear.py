@@ -7,12 +7,14 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from adiabat._core.twofold import weighted_sums
 
 FloatArray = npt.NDArray[np.float64]
 
 _SPLITTER: Final = 134217729.0  # 2^27 + 1, Veltkamp's constant for float64
+_TINY: Final = float(np.finfo(np.float64).tiny)
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -63,6 +65,29 @@ def from_features(
             lost = lost + more
         columns.append(left + (lost - ridge_rest - f_rest - d * a_rest))
     return np.column_stack(columns)
+
+
+def from_leverages(X: FloatArray, d: FloatArray, intercept: bool) -> tuple[FloatArray, FloatArray]:
+    """The diagonal of the inverse with the bias eliminated, and how far it may be off, relatively.
+
+    It is (1 - h) / d, h being the leverage of each row in the primal, which has fewer unknowns.
+    """
+    s = 1.0 / d
+    mean = (s @ X) / s.sum() if intercept else np.zeros(X.shape[1])
+    centred = X - mean
+    S = centred.T @ (s[:, None] * centred)
+    S.flat[:: len(S) + 1] += 1.0
+    try:
+        factor = cholesky(S, lower=True, check_finite=False)
+    except LinAlgError:  # features that rounding cannot tell apart
+        return np.ones(len(d)), np.full(len(d), np.inf)
+    half = solve_triangular(factor, centred.T, lower=True, check_finite=False)
+    inverse = solve_triangular(factor, np.eye(len(S)), lower=True, check_finite=False)
+    spread = float(np.max(np.diagonal(S) * np.einsum("ij,ij->j", inverse, inverse)))
+    h = s * (np.einsum("ij,ij->j", half, half) + (1.0 / s.sum() if intercept else 0.0))
+    rest = np.maximum(1.0 - h, _TINY)
+    roundings = 4.0 * np.finfo(np.float64).eps * (len(S) + len(d) ** 0.5)
+    return rest / d, roundings * spread / rest
 
 
 def _products(A: FloatArray, x: FloatArray, x_rest: FloatArray) -> tuple[FloatArray, FloatArray]:
