@@ -73,6 +73,8 @@ class Certificate:
 
     def __str__(self) -> str:
         verdict = "optimal" if self.ok else "NOT OPTIMAL"
+        if self.ok and self.residual > self.tol:
+            verdict = "optimal, as exact as double precision allows"
         held = ", ".join(f"{name}={_brief(value)}" for name, value in self.held_fixed.items())
         kept = f" of {self.n_seen} seen ({self.retain})" if self.retain else ""
         return (

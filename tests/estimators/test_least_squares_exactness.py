@@ -286,6 +286,38 @@ def test_every_model_that_is_handed_out_certifies_itself(kernel, kind, tmp_path)
         assert pickle.loads(pickle.dumps(model)).certificate().ok
 
 
+@pytest.mark.parametrize("tol", [1e-8, 1e-12, 1e-14, 1e-15, 1e-16, 3e-17, 1e-17, 1e-30])
+def test_a_tolerance_is_kept_or_the_model_is_refused(tol):
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(25, 3))
+    y = X[:, 0] + rng.normal(size=25)
+    for model in (LSSVR(tol=tol), KernelLSSVR(tol=tol), KernelLSSVR(kernel="linear", tol=tol)):
+        try:
+            model.fit(X, y)
+        except NotOptimalError as error:
+            assert f"tol={tol:g}" in str(error) and tol < 1e-15
+        else:
+            certificate = model.certificate()
+            assert certificate.ok and certificate.residual <= max(tol, 1e-15)
+            assert certificate.residual <= tol or not isinstance(model, LSSVR)
+
+
+def test_where_rounding_is_the_limit_the_certificate_says_so():
+    rng = np.random.default_rng(13)
+    X, y = rng.normal(size=(60, 6)), rng.normal(size=60)
+
+    def unsteady(A: Any, B: Any) -> Any:  # the last bits depend on how many rows are asked for
+        order = np.arange(6) if len(A) == len(B) else np.arange(6)[::-1]
+        return sum(np.outer(A[:, k], B[:, k]) for k in order)
+
+    model = KernelLSSVR(kernel=unsteady, rho=1e-8)
+    model.fit(X[:50], y[:50]).partial_fit(X[50:60], y[50:60])
+    certificate = model.certificate()
+    assert certificate.ok and certificate.residual > certificate.tol
+    assert "as exact as double precision allows" in str(certificate)
+    assert 1e-9 < certificate.f_error < 1e-2
+
+
 def test_a_file_from_before_weights_had_two_parts_opens(tmp_path):
     rng = np.random.default_rng(10)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)

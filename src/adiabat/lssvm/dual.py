@@ -192,7 +192,7 @@ class DualMachine:
             solved = self.with_solution(alpha, rest, bias)
             fine = bool((np.abs(lacking) <= solved.allowed(scale)).all())
             last = not shrinks or rounds == _CORRECTIONS
-            if fine and (error <= _SETTLED or (error <= self.tol and last)):
+            if fine and error <= self.tol and (error <= _SETTLED or last):
                 return replace(
                     solved, error=error, f_error=solved.distance(lacking),
                     gap=float(np.max(np.abs(np.einsum("ik,ik->k", lacking, step)))),

