@@ -79,9 +79,12 @@ class Certificate:
     rounding : float
         The part of `tol` that is rounding. Where it is the larger part, double precision is the
         limit, and f at that row is known to about as much.
+    basis : str
+        What the verdict rests on where it is not the rows themselves, and so cannot know; empty
+        where it was recomputed from them.
     f_error : float
         At every row of the model f is within this of the exact optimum's. Nan in the report of an
-        update: `certificate()` computes it.
+        update of a kernel machine: `certificate()` computes it.
     """
 
     residual: float
@@ -97,6 +100,7 @@ class Certificate:
     gap_tol: float = 0.0
     worst: Any = None
     rounding: float = 0.0
+    basis: str = ""
     f_error: float = field(default=math.nan, compare=False)  # nan is not equal to itself
 
     def __post_init__(self) -> None:
@@ -104,6 +108,8 @@ class Certificate:
 
     def __str__(self) -> str:
         verdict = "optimal" if self.ok else "NOT OPTIMAL"
+        if self.ok and self.residual > self.tol:
+            verdict = "optimal, as exact as double precision allows"
         held = ", ".join(f"{name}={_brief(value)}" for name, value in self.held_fixed.items())
         kept = f" of {self.n_seen} seen ({self.retain})" if self.retain else ""
         worst = "" if self.worst is None else f" at {_brief(self.worst)}"
@@ -117,8 +123,22 @@ class Certificate:
         return (
             f"{verdict}: residual {self.residual:.1e} (allowed {self.tol:.1e}){worst}, "
             f"relative gap {self.gap:.1e}{known}, {self.n_samples} samples{kept}, "
-            f"{self.n_support} support{limit}" + (f", holding {held}" if held else "")
+            f"{self.n_support} support{limit}"
+            + (f", holding {held}" if held else "")
+            + (f"; {self.basis}" if self.basis else "")
         )
+
+    def to_fields(self) -> dict[str, Any]:
+        """The fields as plain values; None where a number is not known, since JSON has no nan."""
+        fields = {**self.__dict__, "held_fixed": dict(self.held_fixed)}
+        if not math.isfinite(self.f_error):
+            fields["f_error"] = None
+        return fields
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Certificate:
+        """The certificate of `to_fields`, of this release or an earlier one."""
+        return cls(**{name: value for name, value in fields.items() if value is not None})
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "held_fixed": dict(self.held_fixed)}
@@ -126,6 +146,8 @@ class Certificate:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__dict__["held_fixed"] = MappingProxyType(state["held_fixed"])
+        if math.isnan(self.f_error):
+            self.__dict__["f_error"] = math.nan  # one object, so that it equals itself
 
 
 def _brief(value: Any) -> str:

@@ -90,7 +90,8 @@ class NotLearnedError(AdiabatError, ValueError):
 
     Raised by the models that hold no rows (`LSSVC`, `LSSVR`) when labels or counts of the rows are
     unknown to them, or when what would be left could not come from any rows. The model is
-    unchanged. Not every mistake can be noticed: without the rows, only contradictions can.
+    unchanged. Not every mistake can be noticed: without the rows, only contradictions can. With
+    ``remember="hashes"`` every row that was not learned is.
 
     What to do: pass the rows as they were learned, with the same targets and weights.
     """

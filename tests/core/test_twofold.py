@@ -73,6 +73,38 @@ def test_matrices_and_twofold_matrices_add_up(sums):
         ) * Fraction(1, 10**12)
 
 
+def wide(rng: np.random.Generator, m: int) -> np.ndarray:
+    """Numbers of 53 bits over 24 decades."""
+    return rng.normal(size=m) * 10.0 ** rng.integers(-12, 13, m)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_a_third_part_a_huge_row_leaves_nothing(weighted):
+    rng = np.random.default_rng(5)
+    m = 19
+    hi, lo, rest = np.zeros((3, m, m))
+    rows = [(rng.normal(size=m), float(rng.uniform(0.1, 2.0)) if weighted else 1.0)] * 3
+    huge = [(wide(rng, m), float(rng.uniform(0.1, 2.0)) if weighted else 1.0) for _ in range(4)]
+    for z, s in (*rows, *huge):
+        add_outer(hi, lo, z, s, rest)
+    other_hi, other_lo, other_rest = np.zeros((3, m, m))
+    for z, s in huge[2:]:
+        add_outer(other_hi, other_lo, z, s, other_rest)
+    term = np.outer(1e10 * rng.normal(size=m), rng.normal(size=m))
+    add_matrix(hi, lo, term, 1.0, rest)
+    add_twofold(hi, lo, other_hi, other_lo, -1.0, rest, other_rest)
+    for z, s in huge[:2]:
+        add_outer(hi, lo, z, -s, rest)
+    add_matrix(hi, lo, term, -1.0, rest)
+    for i in range(m):
+        for j in range(i, m):
+            truth = sum(Fraction(s) * Fraction(z[i]) * Fraction(z[j]) for z, s in rows)
+            left = Fraction(hi[i, j]) + Fraction(lo[i, j]) - truth
+            assert abs(left) <= Fraction(1, 10**20)
+            assert abs(lo[i, j]) <= np.spacing(abs(hi[i, j]))  # hi and lo alone are read
+    assert not np.tril(rest, -1).any()
+
+
 def test_residual_is_rounded_once(sums):
     hi, lo, _ = sums
     rng = np.random.default_rng(3)

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, make_classification
 from adiabat import SVC, SVR
 
 from laws.compare import exact_state
-from oracles import batch_qp, problems
+from oracles import batch_qp, kinds, problems
 
 
 def noisy(n: int = 150) -> tuple[Any, Any]:
@@ -130,3 +130,81 @@ def test_the_path_of_a_regression_is_that_of_its_fits(options: dict[str, Any], t
         fitted = SVR(C=C, **options).fit(X, y).predict(X)
         np.testing.assert_allclose(path.at(C).decision, fitted, atol=1e-9)
         np.testing.assert_allclose(path.decision_function(X, C), fitted, atol=1e-9)
+
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+def assert_path_is_fit(path: Any, fitted: Any, X: Any, values: Any) -> None:
+    """Intercept and decisions of the path at some C are those of a fit there."""
+    for C in values:
+        model, point = fitted(C), path.at(C)
+        kernel = model._model.kernel
+        # beyond 1e-9: what f loses to rounding where weights are huge
+        size = float(np.abs(point.coefficients).sum() * np.abs(kernel.diagonal(X)).max())
+        allowed = 1e-9 + 256.0 * EPSILON * size
+        decide = model.decision_function if isinstance(model, SVC) else model.predict
+        np.testing.assert_allclose(point.decision, decide(X), rtol=0, atol=allowed)
+        np.testing.assert_allclose(
+            path.decision_function(X[:7], C), decide(X[:7]), rtol=0, atol=allowed
+        )
+        expected = model._model.intercepts() if isinstance(model, SVC) else model.intercept_
+        np.testing.assert_allclose(point.intercept, np.squeeze(expected), rtol=1e-9, atol=allowed)
+
+
+def test_where_no_row_is_on_the_margin_the_intercept_is_that_of_fit() -> None:
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    path = SVC(kernel="linear").fit(X, y).regularization_path(0.01, 1.0)
+    C = [*np.linspace(0.01, 1.0, 800), *path.C]
+    biases, labels = [], []
+    for value in C:
+        model = SVC(kernel="linear", C=value).fit(X, y)
+        biases.append(path.at(value).intercept - model.intercept_[0])
+        labels.append((path.at(value).decision > 0.0) == (model.decision_function(X) > 0.0))
+    assert np.abs(biases).max() <= 1e-9
+    assert np.all(labels)
+    fitted = [SVC(kernel="linear", C=value).fit(X, y).intercept_[0] for value in path.C]
+    np.testing.assert_allclose(path.intercepts, fitted, rtol=0, atol=1e-9)
+
+
+def test_a_corner_that_is_reached_at_one_C_only() -> None:
+    """At C = 1/2 both rows reach their bounds; below, b has an interval, above it has none."""
+    X, y = np.array([[-1.0], [1.0], [5.0]]), np.array([0, 1, 1])
+    fit = lambda C: SVC(kernel="linear", C=C).fit(X, y)  # noqa: E731
+    path = fit(1.0).regularization_path(0.25, 2.0)
+    assert_path_is_fit(path, fit, X, [0.25, 0.4, 0.5, np.nextafter(0.5, 1.0), 0.6, 2.0, *path.C])
+
+
+@pytest.mark.parametrize("kind", ["svc", "svr"])
+def test_the_path_is_that_of_fits_on_degenerate_families(kind: str) -> None:
+    for name, family in kinds.families(kind).items():
+        problem = family(np.random.default_rng(0))
+        C = problem.params["C"]
+        weight = problem.sample_weight
+
+        def fit(value: float, problem: Any = problem, weight: Any = weight) -> Any:
+            estimator = SVC if kind == "svc" else SVR
+            model = estimator(**{**problem.params, "C": value})
+            return model.fit(problem.X, problem.y, sample_weight=weight)
+
+        path = fit(C).regularization_path(0.1 * C, 10.0 * C)
+        within = np.random.default_rng(1).uniform(np.log(0.1 * C), np.log(10.0 * C), 2)
+        values = [*path.C[:: max(1, len(path.C) // 4)], *np.exp(within)]
+        try:
+            assert_path_is_fit(path, fit, problem.X, values)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from error
+
+
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_classes_of_equal_size_all_at_the_bound(shape: str) -> None:
+    """Every pair of classes has an interval of b while C is small."""
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 4, (24, 2)).astype(float), np.repeat([0, 1, 2, 3], 6)
+
+    def fit(C: float) -> Any:
+        return SVC(gamma=0.3, C=C, decision_function_shape=shape).fit(X, y)
+
+    path = fit(1.0).regularization_path(1e-3, 1.0)
+    values = [1e-3, 4e-3, 0.01, 0.1, *path.C[:: max(1, len(path.C) // 12)]]
+    assert_path_is_fit(path, fit, X, values)

@@ -21,11 +21,15 @@ def truth(Z: np.ndarray, s: np.ndarray, i: int, j: int) -> Fraction:
     )
 
 
-@pytest.mark.parametrize(("cuts", "bound"), [(1, 10**21), (2, 10**27)])
+@pytest.mark.parametrize(
+    ("cuts", "bound"), [(1, 10**21), (2, 10**27), (3, 10**33), (4, 10**39), (5, 10**45)]
+)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_more_digits_than_float64(weighted, cuts, bound):
+@pytest.mark.parametrize("outlier", [1.0, 1e12])
+def test_more_digits_than_float64(weighted, cuts, bound, outlier):
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(300, 4)) * np.array([1.0, 1e5, 1e-7, 3.0])
+    Z[7, 3] *= outlier
     s = rng.uniform(0.0, 2.0, 300) if weighted else np.ones(300)
     terms = list(gram_terms(Z, s if weighted else None, cuts))
     scale = np.abs(Z).max(axis=0)

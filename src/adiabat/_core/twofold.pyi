@@ -4,10 +4,20 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 
-def add_outer(hi: FloatArray, lo: FloatArray, z: FloatArray, s: float) -> None: ...
-def add_matrix(hi: FloatArray, lo: FloatArray, term: FloatArray, sign: float) -> None: ...
+def add_outer(
+    hi: FloatArray, lo: FloatArray, z: FloatArray, s: float, rest: FloatArray | None = None
+) -> None: ...
+def add_matrix(
+    hi: FloatArray, lo: FloatArray, term: FloatArray, sign: float, rest: FloatArray | None = None
+) -> None: ...
 def add_twofold(
-    hi: FloatArray, lo: FloatArray, term_hi: FloatArray, term_lo: FloatArray, sign: float
+    hi: FloatArray,
+    lo: FloatArray,
+    term_hi: FloatArray,
+    term_lo: FloatArray,
+    sign: float,
+    rest: FloatArray | None = None,
+    term_rest: FloatArray | None = None,
 ) -> None: ...
 def residual(
     hi: FloatArray,

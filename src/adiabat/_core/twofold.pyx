@@ -6,6 +6,9 @@ Of symmetric matrices (all but that of `weighted_sums`) only entries on and abov
 read or written. Products are split by Veltkamp's constant and not by a fused multiply-add, which
 not every machine has; the compiler is told not to fuse either, since a fused split is no split.
 
+Where sums have been much larger than they are to be, a third part `rest` takes what the two round
+away, and there are 159 bits; what reads a matrix reads hi and lo, which are then its leading 106.
+
     two_sum    s + e = a + b exactly        (Knuth)
     two_prod   p + e = a * b exactly        (Dekker)
 """
@@ -35,6 +38,33 @@ cdef inline void accumulate(double* hi, double* lo, double p, double e) noexcept
     lo[0] = rest - (hi[0] - s)
 
 
+cdef inline double two_sum(double a, double b, double* e) noexcept nogil:
+    """a + b, and in e what it rounds away"""
+    cdef double s = a + b
+    cdef double back = s - a
+    e[0] = (a - (s - back)) + (b - back)
+    return s
+
+
+cdef inline void accumulate_three(
+    double* hi, double* lo, double* rest, double p, double e, double q,
+) noexcept nogil:
+    """(hi, lo, rest) += p + e + q, each some 53 bits below the one before"""
+    cdef double a, b, c, d, s, t
+    s = two_sum(hi[0], p, &a)
+    t = two_sum(lo[0], a, &b)
+    t = two_sum(t, e, &c)
+    t = two_sum(t, q, &d)
+    rest[0] = rest[0] + (b + c + d)
+    hi[0] = two_sum(s, t, &a)
+    lo[0] = two_sum(a, rest[0], &b)
+    rest[0] = b
+    # where the leading part has cancelled, the next one takes its place
+    hi[0] = two_sum(hi[0], lo[0], &a)
+    lo[0] = two_sum(a, rest[0], &b)
+    rest[0] = b
+
+
 cdef inline double product_error(
     double p, double a_upper, double a_lower, double b_upper, double b_lower,
 ) noexcept nogil:
@@ -56,14 +86,34 @@ cdef wide_void add_row(
         accumulate(&hi[j], &lo[j], p, e)
 
 
+cdef wide_void add_row_to_three(
+    double* hi, double* lo, double* rest, const double* z, const double* upper,
+    const double* lower, double a, double a_rest, Py_ssize_t start, Py_ssize_t stop,
+) noexcept nogil:
+    """(hi, lo, rest)[j] += (a + a_rest) * z[j], j in [start, stop)"""
+    cdef double a_upper = upper_half(a), a_lower = a - upper_half(a)
+    cdef double b_upper = upper_half(a_rest), b_lower = a_rest - upper_half(a_rest)
+    cdef double p, e, q
+    cdef Py_ssize_t j
+    for j in range(start, stop):
+        p = a * z[j]
+        q = a_rest * z[j]
+        e = product_error(p, a_upper, a_lower, upper[j], lower[j])
+        accumulate_three(&hi[j], &lo[j], &rest[j], p, e, q)
+        e = product_error(q, b_upper, b_lower, upper[j], lower[j])
+        accumulate_three(&hi[j], &lo[j], &rest[j], e, 0.0, 0.0)
+
+
 def add_outer(
     double[:, ::1] hi, double[:, ::1] lo, const double[::1] z, double s,
+    double[:, ::1] rest=None,
 ):
-    """(hi, lo) += s z z'"""
+    """(hi, lo) += s z z'; with a rest, (hi, lo, rest)"""
     cdef Py_ssize_t m = z.shape[0], i, j
-    cdef double a, s_upper = upper_half(s), s_lower = s - upper_half(s), rest
+    cdef double a, s_upper = upper_half(s), s_lower = s - upper_half(s), lost
     halves = np.empty((2, m))
     cdef double[:, ::1] half = halves
+    cdef bint three = rest is not None
     if m == 0:
         return
     with nogil:
@@ -74,8 +124,12 @@ def add_outer(
             if z[i] == 0.0:
                 continue
             a = s * z[i]
-            rest = product_error(a, s_upper, s_lower, half[0, i], half[1, i])
-            add_row(&hi[i, 0], &lo[i, 0], &z[0], &half[0, 0], &half[1, 0], a, rest, i, m)
+            lost = product_error(a, s_upper, s_lower, half[0, i], half[1, i])
+            if three:
+                add_row_to_three(&hi[i, 0], &lo[i, 0], &rest[i, 0], &z[0], &half[0, 0],
+                                 &half[1, 0], a, lost, i, m)
+            else:
+                add_row(&hi[i, 0], &lo[i, 0], &z[0], &half[0, 0], &half[1, 0], a, lost, i, m)
 
 
 cdef wide_void add_terms(
@@ -92,23 +146,57 @@ cdef wide_void add_terms(
             accumulate(&hi[j], &lo[j], sign * term[j], sign * rest[j])
 
 
-def add_matrix(double[:, ::1] hi, double[:, ::1] lo, const double[:, ::1] term, double sign):
-    """(hi, lo) += sign * term, sign being 1 or -1"""
+cdef wide_void add_terms_to_three(
+    double* hi, double* lo, double* rest, const double* term, const double* term_lo,
+    const double* term_rest, double sign, Py_ssize_t start, Py_ssize_t stop,
+) noexcept nogil:
+    """(hi, lo, rest)[j] += sign * (term, term_lo, term_rest)[j], j in [start, stop)"""
+    cdef Py_ssize_t j
+    if term_lo == NULL:
+        for j in range(start, stop):
+            accumulate_three(&hi[j], &lo[j], &rest[j], sign * term[j], 0.0, 0.0)
+    elif term_rest == NULL:
+        for j in range(start, stop):
+            accumulate_three(&hi[j], &lo[j], &rest[j], sign * term[j], sign * term_lo[j], 0.0)
+    else:
+        for j in range(start, stop):
+            accumulate_three(&hi[j], &lo[j], &rest[j], sign * term[j], sign * term_lo[j],
+                             sign * term_rest[j])
+
+
+def add_matrix(
+    double[:, ::1] hi, double[:, ::1] lo, const double[:, ::1] term, double sign,
+    double[:, ::1] rest=None,
+):
+    """(hi, lo) += sign * term, sign being 1 or -1; with a rest, (hi, lo, rest)"""
     cdef Py_ssize_t m = hi.shape[0], i
+    cdef bint three = rest is not None
     with nogil:
         for i in range(m):
-            add_terms(&hi[i, 0], &lo[i, 0], &term[i, 0], NULL, sign, i, m)
+            if three:
+                add_terms_to_three(&hi[i, 0], &lo[i, 0], &rest[i, 0], &term[i, 0], NULL, NULL,
+                                   sign, i, m)
+            else:
+                add_terms(&hi[i, 0], &lo[i, 0], &term[i, 0], NULL, sign, i, m)
 
 
 def add_twofold(
     double[:, ::1] hi, double[:, ::1] lo,
     const double[:, ::1] term_hi, const double[:, ::1] term_lo, double sign,
+    double[:, ::1] rest=None, const double[:, ::1] term_rest=None,
 ):
-    """(hi, lo) += sign * (term_hi, term_lo), sign being 1 or -1"""
+    """(hi, lo) += sign * (term_hi, term_lo), sign being 1 or -1; with a rest, (hi, lo, rest)"""
     cdef Py_ssize_t m = hi.shape[0], i
+    cdef bint three = rest is not None, more = term_rest is not None
     with nogil:
         for i in range(m):
-            add_terms(&hi[i, 0], &lo[i, 0], &term_hi[i, 0], &term_lo[i, 0], sign, i, m)
+            if three:
+                add_terms_to_three(
+                    &hi[i, 0], &lo[i, 0], &rest[i, 0], &term_hi[i, 0], &term_lo[i, 0],
+                    &term_rest[i, 0] if more else NULL, sign, i, m,
+                )
+            else:
+                add_terms(&hi[i, 0], &lo[i, 0], &term_hi[i, 0], &term_lo[i, 0], sign, i, m)
 
 
 cdef inline void gather(double* sum, double* rest, double p, double e) noexcept nogil:

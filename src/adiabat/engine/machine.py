@@ -323,13 +323,6 @@ class Machine:
         balance = abs(float(u.sum()) - self.d)
         return 0.0 if balance <= 8.0 * EPSILON * float(np.abs(u).sum()) else balance
 
-    def _no_weight(self, rows: Any, strength: float) -> Any:
-        """Weights below these are rounding, where `strength` is sum sqrt(k) |u|."""
-        root = np.maximum(self.root[rows], 1e-300)
-        size = strength + (abs(self.b) + np.abs(self.t[rows])) / root
-        with np.errstate(over="ignore"):
-            return ROUNDINGS * EPSILON * size / root
-
     def hear_the_judge(self, tol: float) -> None:
         """A verdict on u and b, from residuals just computed afresh."""
         given = self.r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
@@ -350,9 +343,9 @@ class Machine:
         strength = float(self.root @ np.abs(self.u))
         for row in self.margin[:1]:  # mostly this one is inside, and says it all
             inside = min(self.u[row] - self.lo[row], self.hi[row] - self.u[row])
-            if inside > self._no_weight(row, strength):
+            if inside > no_weight(strength, self.b, self.t[row], self.root[row]):
                 return
-        rounding = self._no_weight(slice(None), strength)
+        rounding = no_weight(strength, self.b, self.t, self.root)
         room = np.minimum(rounding, 0.5 * (self.hi - self.lo))
         low = (self.u >= self.lo) & (self.u <= self.lo + room)
         high = (self.u <= self.hi) & (self.u >= self.hi - room)
@@ -374,3 +367,9 @@ class Machine:
             shift = -self.b  # no row has any force: b = 0
         self.b += shift
         self.r += shift
+
+
+def no_weight(strength: float, b: float, t: Any, root: Any) -> Any:
+    """Weights below these are rounding, where `strength` is sum sqrt(k) |u|: f shows none of it."""
+    root = np.maximum(root, 1e-150)
+    return ROUNDINGS * EPSILON * (strength + (abs(b) + np.abs(t)) / root) / root

@@ -85,6 +85,7 @@ class Path:
         tol: float,
         keep_trace: bool,
         observe: Callable[[Motion, npt.NDArray[np.uint8]], None] | None = None,
+        spread: float = SPREAD,
     ) -> None:
         self.machine = machine
         self.tol = tol
@@ -93,7 +94,7 @@ class Path:
         self.trace: list[Breakpoint] = []
         self._keep_trace = keep_trace
         self._observe = observe  # called with the motion and the roles of rows, after a stretch
-        self._spreads = 0
+        self._spread_by, self._spreads = spread, 0
         self._role = np.full(machine.n, LOW, dtype=np.uint8)
         self._target = machine.u.copy()
 
@@ -222,14 +223,26 @@ class Path:
         margin = machine.margin
         if self.breakpoints == 0 or len(margin) == 0:
             return
-        r = np.empty(len(margin))
-        machine.samples.gram.multiply(machine.coefficients(), r, machine.at[margin])
-        r += machine.b - machine.t[margin]
-        du, db = machine.factor.solve(-r, machine.d - float(machine.u.sum()))
+        du, db = self.correction()
         u = machine.u[margin] + du
         if np.all((u >= machine.lo[margin]) & (u <= machine.hi[margin])):
             machine.u[margin] = u
             machine.b += db
+
+    def correction(self) -> tuple[FloatArray, float]:
+        """What u of MARGIN and b lack for r = 0 on MARGIN and sum u = d, computed afresh."""
+        machine = self.machine
+        margin = machine.margin
+        r = np.empty(len(margin))
+        machine.samples.gram.multiply(machine.coefficients(), r, machine.at[margin])
+        r += machine.b - machine.t[margin]
+        du, db = machine.factor.solve(-r, machine.d - float(machine.u.sum()))
+        return du, float(db)
+
+    @property
+    def parted(self) -> bool:
+        """Whether tied rows were parted on the way, so that r of MARGIN is not quite 0."""
+        return self._spreads > 0
 
     # -- on the way ------------------------------------------------------------------------------
 
@@ -266,8 +279,8 @@ class Path:
         """
         machine = self.machine
         self._spreads += 1
-        amount = SPREAD * self._spreads * (1.0 + np.random.default_rng(machine.n).random(machine.n))
-        amount *= machine.units()
+        unequal = 1.0 + np.random.default_rng(machine.n).random(machine.n)
+        amount = self._spread_by * self._spreads * unequal * machine.units()
         low = (self._role == LOW) & (machine.r < amount)
         high = (self._role == HIGH) & (machine.r > -amount)
         machine.r[low] = amount[low]

@@ -10,6 +10,9 @@ all rows; what does not satisfy him is settled by exchange before the path goes 
 
 A stage goes by pivots of one tableau (`sweep`). Where they have no way on, because a row depends on
 the margin or none is in it, it is one straight motion of the boxes, as that of any change (`path`).
+
+Where every row is at a bound, b has an interval, and the path meets one end of it. There `centred`
+takes its middle, as `Machine.centre_bias` does in a fit.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy.typing as npt
 
 from adiabat._core.path import Motion
 from adiabat._core.rows import violations
-from adiabat.engine.machine import RowChange
+from adiabat.engine.machine import EPSILON, RowChange, no_weight
 from adiabat.engine.path import Path
 from adiabat.engine.solver import Key, Outcome, Solver
 from adiabat.engine.sweep import Node, Sweep, sides
@@ -33,6 +36,9 @@ Roles = npt.NDArray[np.uint8]
 STAGE = 4.0
 # Where a path does not come through, it is taken up again this part of the stage further on.
 SKIPPED = 1e-3
+# By how much tied rows are parted, in units of targets. Breakpoints are off by as much, and the path has
+# to agree with a fit at every C: a hundredth of what is enough where only the end counts.
+SPREAD = 1e-11
 
 
 class Track:
@@ -44,11 +50,14 @@ class Track:
         self._machine = self._solver.machines[key]
         self.unit_lo, self.unit_hi = self._machine.lo / C, self._machine.hi / C
         self.at = self._machine.at.copy()
+        self._t, self._d = self._machine.t.copy(), self._machine.d
+        self._root = self._machine.root.copy()
         self.nodes: list[Node] = []
         self.breakpoints = 0
         self.residual = 0.0  # the worst that the judge has seen between stages
         self._stage = C_min, C_min
         self._motion: Motion | None = None
+        self._path: Path | None = None
         self._to(C_min)
         while self._stage[1] < C_max:
             self._next_stage(C_max)
@@ -61,6 +70,31 @@ class Track:
         u = C * np.where(node.side < 0, self.unit_lo, np.where(node.side > 0, self.unit_hi, 0.0))
         u[node.rows] = node.u + (C - node.C) * node.du
         return u, node.b + (C - node.C) * node.db
+
+    def corner(self, C: float, u: FloatArray, b: float) -> FloatArray | None:
+        """The weights at C with every row on its bound; None if a row is strictly inside its box.
+
+        What counts as rounding is what counts in `Machine.centre_bias`.
+        """
+        lo, hi = C * self.unit_lo, C * self.unit_hi
+        strength = float(self._root @ np.abs(u))
+        room = np.minimum(no_weight(strength, b, self._t, self._root), 0.5 * (hi - lo))
+        low = u <= lo + room
+        if not np.all(low | (u >= hi - room)):
+            return None
+        corner = np.where(low, lo, hi)
+        balanced = abs(float(corner.sum()) - self._d) <= 8.0 * EPSILON * float(np.abs(corner).sum())
+        return corner if balanced else None
+
+    def centred(self, C: float, corner: FloatArray, products: FloatArray) -> float:
+        """The middle of the interval of b, with every row on its bound; `products` are Ku."""
+        own = self._t - products
+        least = float(np.max(own[corner < C * self.unit_hi], initial=-np.inf))
+        most = float(np.min(own[corner > C * self.unit_lo], initial=np.inf))
+        if np.isfinite(least) and np.isfinite(most):
+            return 0.5 * (least + most)
+        ends = [end for end in (least, most) if np.isfinite(end)]
+        return ends[0] if ends else 0.0  # without a row of any force b is 0
 
     # -- stages ----------------------------------------------------------------------------------
 
@@ -88,7 +122,7 @@ class Track:
         self._stage = C, end
         machine.begin(self._boxes(self._stage[1]))
         self._motion = None
-        path = Path(machine, self._solver.tol, False, self._observe)
+        path = self._path = Path(machine, self._solver.tol, False, self._observe, SPREAD)
         path.follow()
         self.breakpoints += path.breakpoints
         if not path.completed:
@@ -158,8 +192,14 @@ class Track:
 
     def _set_node(self, C: float, role: Roles | None = None) -> None:
         machine = self._machine
+        u, b = machine.u, machine.b
         if role is None:
             role = Path(machine, self._solver.tol, False).roles()
+        elif self._path is not None and self._path.parted and len(machine.margin):
+            # what parted tied rows must not stay in u and b
+            du, db = self._path.correction()
+            u, b = u.copy(), b + db
+            u[machine.margin] += du
         side = sides(role)
         rows = np.flatnonzero(side == 0)
-        self.nodes.append(Node(C, machine.b, 0.0, side, rows, machine.u[rows], np.zeros(len(rows))))
+        self.nodes.append(Node(C, b, 0.0, side, rows, u[rows], np.zeros(len(rows))))

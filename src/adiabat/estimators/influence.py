@@ -20,6 +20,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array
 
 from adiabat.engine.threads import blas_held
+from adiabat.estimators.labels import exact_labels, label_places
 from adiabat.estimators.leave_out import shaped_as
 from adiabat.estimators.model import Model
 from adiabat.estimators.point_kernel import PointKernel
@@ -223,7 +224,7 @@ def prepared(
     estimator: Any, X_val: Any, y_val: Any, loss: str | Loss | None
 ) -> tuple[npt.NDArray[Any], Any]:
     """Targets as the loss wants them, and the loss."""
-    y = np.asarray(y_val)
+    y = np.asarray(exact_labels(y_val) if is_classifier(estimator) else y_val)
     n = X_val.shape[0] if hasattr(X_val, "shape") else len(X_val)
     if y.shape != (n,):
         raise ValueError(f"y_val has shape {y.shape}, X_val has {n} rows; give one target for each")
@@ -243,13 +244,13 @@ def prepared(
                 f"loss={name!r} is of classes, and decision_function_shape='ovo' decides pairs; "
                 "set it to 'ovr', or pass a function of (y_val, decision values)"
             )
-        unknown = np.setdiff1d(y, estimator.classes_)
-        if len(unknown):
+        codes = label_places(y, estimator.classes_)
+        if (codes < 0).any():
             raise ValueError(
-                f"y_val has the label {unknown.tolist()[0]!r}, which the model has not learned; it "
-                f"knows {estimator.classes_.tolist()}"
+                f"y_val has the label {np.unique(y[codes < 0]).tolist()[0]!r}, which the model has "
+                f"not learned; it knows {estimator.classes_.tolist()}"
             )
-        return np.searchsorted(estimator.classes_, y), known[name]
+        return codes, known[name]
     if not estimator._supervised:
         if not np.all(np.isin(y, (-1, 1))):
             raise ValueError("y_val must be +1 (inside) or -1 (outside) for each row of X_val")

@@ -22,6 +22,7 @@ from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel_least_squares_files import load_state, save_state
 from adiabat.estimators.kernel_least_squares_model import KernelModel, Problem
+from adiabat.estimators.labels import joined
 from adiabat.estimators.learner import OF_THE_KERNEL, SampleKeeper
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.validation import (
@@ -34,8 +35,7 @@ from adiabat.estimators.validation import (
 )
 from adiabat.kernels import Kernel, make_kernel
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
-from adiabat.lssvm.dual import relative_error
-from adiabat.lssvm.judge import normal_residual
+from adiabat.lssvm.dual_evidence import Finding, judged
 from adiabat.lssvm.machine import Effort, NotSettled
 
 FloatArray = npt.NDArray[np.float64]
@@ -142,8 +142,9 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
                 if len(new) != len(places):
                     raise ValueError(f"y has {len(new)} targets, ids has {len(places)}")
                 self._require_compatible(new)
-                targets = targets.astype(np.result_type(targets, new))
-                targets[places] = new
+                both = joined(targets, new)
+                targets = both[: len(targets)].copy()
+                targets[places] = both[len(targets) :]
             if sample_weight is not None:
                 weight[places] = check_weights(sample_weight, len(places))
             X_new = None
@@ -208,7 +209,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
             names = ledger.validate_new(ids, X, len(new), leaving=removed)
             ledger.delete(removed)
             ledger.append(names)
-            targets = np.concatenate([model.y[stays], new]) if len(stays) else new
+            targets = joined(model.y[stays], new) if len(stays) else new
             weights = np.concatenate([model.weight[stays], weights])
             moved = self._careful(
                 lambda: model.moved(stays, ledger, targets, weights, as_csr(X_new), self._problem())
@@ -264,23 +265,12 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         Returns
         -------
         Certificate
-            Its residual is how far the weights of the samples are off, relative to their size.
+            Its residual is how far the weights of the samples are off, relative to their size. It
+            is `ok` if that is at most `tol`, or if kernel values that differ by no more than
+            their rounding explain it; `f_error` then says how well f is known.
         """
         check_is_fitted(self)
-        model = self._model
-        machine = model.machine
-        if len(machine) == 0 or machine.aims.shape[1] == 0:
-            return self._certified(0.0, 0.0)
-        K = model.values(model.heavy, model.heavy)
-        lacking = np.column_stack([
-            normal_residual(K, np.zeros_like(K), machine.d, machine.alpha[:, k],
-                            machine.aims[:, k], np.full(len(K), -machine.bias[k]))
-            for k in range(machine.aims.shape[1])
-        ])  # fmt: skip
-        balance = -machine.alpha.sum(axis=0) if machine.intercept else np.zeros(lacking.shape[1])
-        step, shift = machine.solve(lacking, balance)
-        error = relative_error(step, shift, machine.alpha, machine.bias)
-        return self._certified(error, float(np.max(np.abs(np.sum(lacking * step, axis=0)))))
+        return self._stated(judged(self._model.machine, self._model.known()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file: a zip of JSON and arrays, whole or not at all.
@@ -314,7 +304,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
     ) -> None:
         """A new model from a first batch."""
         self._validate_params()
-        rows, targets = self._check_rows(X, y, reset=True, multi_output=True)
+        rows, targets = self._check_rows(X, self._as_given(y), reset=True, multi_output=True)
         if self.kernel == "precomputed":
             require_square(rows)
         targets = self._check_targets(targets)
@@ -334,7 +324,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
     def _check_new(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         """Further samples and their targets, checked."""
         if self.kernel != "precomputed":
-            rows, targets = self._check_rows(X, y, multi_output=True)
+            rows, targets = self._check_rows(X, self._as_given(y), multi_output=True)
             return rows, self._check_targets(targets)
         rows = check_kernel_rows(X, np.arange(len(self._model)))
         targets = self._check_targets(y)
@@ -405,14 +395,16 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
             breakpoints=0,
             fallbacks=effort.refreshes,
             seconds=time.perf_counter() - started,
-            certificate=self._certified(model.machine.error, model.machine.gap),
+            certificate=self._stated(Finding.of(model.machine)),
         )
 
-    def _certified(self, error: float, gap: float) -> Certificate:
+    def _stated(self, found: Finding) -> Certificate:
+        """A finding on the machine as the certificate of the model."""
         model = self._model
         return Certificate(
-            residual=error, gap=gap, n_samples=len(model), n_support=len(model.heavy),
-            tol=self.tol, ok=error <= self.tol, held_fixed=self._kernel_held(),
+            residual=found.error, gap=found.gap, n_samples=len(model), n_support=len(model.heavy),
+            tol=self.tol, ok=found.error <= self.tol or found.rounding, f_error=found.f_error,
+            held_fixed=self._kernel_held(),
         )  # fmt: skip
 
     def _decide(self, X: Any) -> FloatArray:

@@ -43,6 +43,8 @@ def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
         "bias": model.machine.bias,
         **model.ledger.to_arrays(),
     }
+    if model.machine.rest.any():
+        arrays["alpha_rest"] = np.ascontiguousarray(model.machine.rest)
     if manifest["sparse"]:
         manifest["shape"] = [int(side) for side in model.X.shape]
         arrays.update(X_data=model.X.data, X_indices=model.X.indices, X_indptr=model.X.indptr)
@@ -94,10 +96,14 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
             X, estimator._check_targets(y), weight, ledger, kernel, estimator._problem(), heavy
         )
     )
+    machine = model.machine
     alpha, bias = arrays["alpha"], arrays["bias"]
-    if alpha.shape != model.machine.alpha.shape or bias.shape != model.machine.bias.shape:
+    rest = arrays.get("alpha_rest", np.zeros_like(alpha))
+    if alpha.shape != machine.alpha.shape or bias.shape != machine.bias.shape:
         raise ValueError("the solution has the wrong size")
-    estimator._model = replace(model, machine=replace(model.machine, alpha=alpha, bias=bias))
+    if rest.shape != alpha.shape or any(a.dtype != np.float64 for a in (alpha, rest, bias)):
+        raise ValueError("the solution has the wrong size or type")
+    estimator._model = replace(model, machine=machine.with_solution(alpha, rest, bias))
     if not estimator.certificate().ok:
         raise ValueError("the weights are not the solution on the rows")
     estimator._after_change()

@@ -6,7 +6,8 @@ A change makes a new model. Samples of weight zero are kept, but are not part of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,12 +18,17 @@ import scipy.sparse as sp
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.validation import as_csr
 from adiabat.kernels import Kernel
-from adiabat.lssvm.dual import DualMachine
+from adiabat.lssvm.accuracy import UNIT
+from adiabat.lssvm.auxiliary import IndefiniteMatrix
+from adiabat.lssvm.dual import DualMachine, LeftOut, Values
+from adiabat.lssvm.machine import NotSettled
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _BLOCK: Final = 2048  # rows decided together
+_HUGE: Final = 1e6  # k(x, x) of a sample beside that of the others, from which it is named
+_FEW: Final = 8  # roundings of a kernel value besides those of the sum over the features
 
 
 @dataclass(frozen=True)
@@ -66,10 +72,12 @@ class KernelModel:
     ) -> KernelModel:
         """From scratch; `heavy` if the machine's order is known already."""
         heavy = np.flatnonzero(weight > 0.0) if heavy is None else heavy
-        K = _values(kernel, X, heavy, heavy)
-        machine = DualMachine.built(
-            K, problem.rho / weight[heavy], problem.aims(y)[heavy], problem.intercept, problem.tol
-        )
+        values = _known(kernel, X, heavy)
+        with _naming(ledger, heavy, np.diagonal(values.K)):
+            machine = DualMachine.built(
+                values, problem.rho / weight[heavy], problem.aims(y)[heavy], problem.intercept,
+                problem.tol,
+            )  # fmt: skip
         return cls(X, y, weight, ledger, kernel, heavy, machine)
 
     def moved(
@@ -116,18 +124,22 @@ class KernelModel:
         machine = self.machine
         if problem.tol == machine.tol and np.array_equal(d, machine.d):
             return self
-        machine = DualMachine.built(machine.K, d, aims, problem.intercept, problem.tol)
+        machine = DualMachine.built(machine.values, d, aims, problem.intercept, problem.tol)
         return replace(self, machine=machine)
 
-    def values(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Kernel values among samples, from their features or as they were given."""
-        return _values(self.kernel, self.X, rows, columns)
+    def known(self) -> Values:
+        """Kernel values of the machine, from the features or as they were given."""
+        return _known(self.kernel, self.X, self.heavy)
 
     def decide(self, X: Any) -> FloatArray:
         """Outputs at some rows, a block at a time."""
         outputs = np.tile(self.machine.bias, (X.shape[0], 1))
         if len(self.machine) and self.kernel.name == "precomputed":
             outputs += X[:, self.heavy] @ self.machine.alpha
+        elif self.machine.w is not None:
+            for start in range(0, X.shape[0], _BLOCK):
+                part = slice(start, start + _BLOCK)
+                outputs[part] += _features(self.kernel, X[part]) @ self.machine.w
         elif len(self.machine):
             rows = self.X[self.heavy]
             for start in range(0, X.shape[0], _BLOCK):
@@ -135,14 +147,18 @@ class KernelModel:
                 outputs[part] += self.kernel.block(X[part], rows) @ self.machine.alpha
         return outputs
 
-    def left_out(self) -> FloatArray:
+    def left_out(self) -> LeftOut:
         """For each sample, the outputs of the model without it."""
         outputs = np.zeros((len(self), self.machine.aims.shape[1]))
-        outputs[self.heavy] = self.machine.outputs_without()
+        errors = np.zeros_like(outputs)
+        if len(self.heavy):
+            found = self.machine.without_each()
+            outputs[self.heavy], errors[self.heavy] = found.outputs, found.f_error
         light = np.flatnonzero(self.weight == 0.0)
-        if len(light):
+        if len(light):  # the model does not know them
             outputs[light] = self.decide(self.X[light])
-        return outputs
+            errors[light] = np.nan
+        return LeftOut(outputs, errors)
 
     def _kept(self, stays: IntArray, X_new: Any) -> Any:
         """The samples that stay, with the new ones after them; of a given kernel, its values.
@@ -178,12 +194,46 @@ class KernelModel:
         # in the machine's own order, so that it can leave in place what does not move
         staying = staying[np.argsort(was[staying])]
         order = np.concatenate([staying, coming])
-        among = _values(self.kernel, X, coming, coming)
         cross = _values(self.kernel, X, coming, staying)
-        machine = replace(self.machine, tol=problem.tol).changed(
-            was[staying], cross, among, problem.rho / weight[coming], problem.aims(y)[order]
-        )
+        new = _known(self.kernel, X, coming)
+        own = np.diagonal(self.machine.values.K)[was[staying]]
+        with _naming(ledger, order, np.concatenate([own, np.diagonal(new.K)])):
+            machine = replace(self.machine, tol=problem.tol).changed(
+                was[staying], cross, new, problem.rho / weight[coming], problem.aims(y)[order]
+            )
         return KernelModel(X, y, weight, ledger, self.kernel, order, machine)
+
+
+@contextmanager
+def _naming(ledger: Ledger, rows: IntArray, own: FloatArray) -> Iterator[None]:
+    """Let a failure say which sample is much larger than the others, if one is."""
+    try:
+        yield
+    except (IndefiniteMatrix, NotSettled) as error:
+        if len(own) == 0 or not own.max() > _HUGE * np.median(own):
+            raise
+        row = int(np.argmax(own))
+        raise type(error)(
+            f"{error}; the sample {ledger.ids.tolist()[rows[row]]!r} has k(x, x) = {own[row]:.2g}, "
+            f"others about {np.median(own):.2g}: correct it, or leave it out"
+        ) from error
+
+
+def _known(kernel: Kernel, X: Any, rows: IntArray) -> Values:
+    """Kernel values among samples, and how well they are known."""
+    K = _values(kernel, X, rows, rows)
+    if kernel.name == "precomputed":
+        return Values(K)
+    if kernel.name == "linear" and not sp.issparse(X):
+        return Values(K, 0.0, _features(kernel, X[rows]))
+    terms = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
+    degree = max(1, kernel.degree) if kernel.name == "poly" else 1
+    return Values(K, degree * (terms + _FEW) * UNIT)
+
+
+def _features(kernel: Kernel, X: Any) -> FloatArray:
+    """What a linear kernel multiplies, dense."""
+    return np.ascontiguousarray(kernel.features(X.toarray() if sp.issparse(X) else X))
 
 
 def _values(kernel: Kernel, X: Any, rows: IntArray, columns: IntArray) -> FloatArray:

@@ -127,7 +127,8 @@ default="rbf"
         self._require_fitted("leave out")
         self._require_unchanged()
         model = self._model
-        outputs, y = model.left_out(), model.y
+        found, y = model.left_out(), model.y
+        outputs, f_error = found.outputs, found.f_error
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         if len(classes) > 1:
             # without its last member a class is gone, and the model can only choose others
@@ -137,7 +138,8 @@ default="rbf"
                 else:
                     outputs[row, codes[row]] = -np.inf
         decision, predictions = self._concluded(outputs)
-        return LeaveOneOut(model.ledger.ids, y.copy(), decision, predictions, n_removals=0)
+        f_error = f_error[:, 0] if len(classes) == 2 else f_error
+        return LeaveOneOut(model.ledger.ids, y.copy(), decision, predictions, 0, f_error)
 
     def _require_compatible(self, y: npt.NDArray[Any]) -> None:
         if len(y) and (y.dtype.kind == "U") != (self.classes_.dtype.kind == "U"):
@@ -245,8 +247,9 @@ default="rbf"
         self._require_fitted("leave out")
         self._require_unchanged()
         model = self._model
-        values = self._shaped(model.left_out())
-        return LeaveOneOutRegression(model.ledger.ids, model.y.copy(), values, n_removals=0)
+        found = model.left_out()
+        values, f_error = self._shaped(found.outputs), self._shaped(found.f_error)
+        return LeaveOneOutRegression(model.ledger.ids, model.y.copy(), values, 0, f_error)
 
     def _shaped(self, outputs: FloatArray) -> FloatArray:
         return outputs[:, 0] if self._model.y.ndim == 1 else outputs

@@ -320,7 +320,7 @@ class KernelMachine(Tunable, WhatIf):
         if not self._supervised:
             X_new = self._check_rows(X, reset=reset)
             return X_new, np.zeros(X_new.shape[0])
-        X_new, targets = self._check_rows(X, y, reset=reset)
+        X_new, targets = self._check_rows(X, self._as_given(y), reset=reset)
         return X_new, self._check_targets(targets)
 
     def _apply(

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
@@ -25,6 +25,7 @@ from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.learner import Learner
 from adiabat.estimators.least_squares_files import load_state, save_state
 from adiabat.estimators.least_squares_rows import Plan, Rows, added_none
+from adiabat.estimators.row_hashes import Content, RowHashes
 from adiabat.estimators.validation import (
     check_rows,
     check_weights,
@@ -40,7 +41,7 @@ from adiabat.lssvm.moments import Moments
 
 FloatArray = npt.NDArray[np.float64]
 
-_HELD = ("rho", "feature_map", "fit_intercept")
+_HELD = ("rho", "feature_map", "fit_intercept", "remember")
 _ROUNDING = 1e-13  # of the largest sum of squares: what a factor in float64 cannot resolve
 
 
@@ -48,7 +49,9 @@ class LeastSquaresMachine(Learner[LeastSquares]):
     """Base of the estimators that keep the moments of their rows and no row."""
 
     _map: Any
-    _settled_for_good = ("feature_map", "fit_intercept")
+    #: Hashes of the rows in the model, or None if it does not remember them.
+    _hashes: RowHashes | None
+    _settled_for_good = ("feature_map", "fit_intercept", "remember")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
@@ -114,7 +117,8 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         Raises
         ------
         NotLearnedError
-            If the moments show that some of these rows were never learned.
+            If the moments show that some of these rows were never learned; with
+            ``remember="hashes"``, if any of them was not, or was unlearned already.
         """
         self._require_fitted("forget")
         self.update(
@@ -214,7 +218,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
             Its residual is how far w and b are off, relative to their size.
         """
         check_is_fitted(self)
-        return certify(self._model, self._held_fixed(), afresh=True)
+        return self._certify(self._model, afresh=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, which holds no training row.
@@ -278,6 +282,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         if self.feature_map is not None:
             self._held_parameters["feature_map"] = clone(self.feature_map)
         self.__dict__.pop("_model", None)
+        self._hashes = RowHashes.empty() if self.remember == "hashes" else None
         self._apply(added, added_none(added), started, n_added=len(added))
 
     def _fitted_map(self, X: Any) -> Any:
@@ -293,7 +298,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         if n_rows(X) == 0 and not reset:
             self._check_empty(X, y)
             return Rows(np.empty((0, self.n_features_in_)), np.empty(0), None)
-        X, y = self._check_rows(X, y, reset=reset)
+        X, y = self._check_rows(X, self._as_given(y), reset=reset)
         y = self._check_targets(y)
         weights = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
         return Rows(X, y, weights)
@@ -319,6 +324,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
                          started)  # fmt: skip
             return
         plan = self._plan(added, removed)
+        hashes = self._hashes_after(added, removed, approximate)
         batches = [
             Batch(rows.X, self._columns(rows.y, plan), rows.weights, sign, self._features)
             for rows, sign in ((added, 1.0), (removed, -1.0))
@@ -326,8 +332,28 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         ]
         with blas_held():
             model = self._solved(before, plan, batches, approximate)
-        self._model = self._adopt(model, plan)
+        self._model, self._hashes = self._adopt(model, plan), hashes
         self._report(self._model, started, n_added, n_removed, n_revised)
+
+    def _hashes_after(self, added: Rows, removed: Rows, approximate: bool) -> RowHashes | None:
+        """The hashes of the rows once some have come and gone; refuses what is not there."""
+        if self._hashes is None:
+            return None
+        if approximate and len(removed):
+            raise ValueError(
+                "approximate=True unlearns rows that are known only roughly, and "
+                "remember='hashes' only those known to the last bit; fit with remember=None"
+            )
+        # rows that come in the same step were not there to be unlearned
+        kept = self._hashes.unlearned(self._content(removed), "remove_X")
+        return kept.learned(self._content(added))
+
+    def _content(self, rows: Rows) -> Content:
+        """What is hashed of rows."""
+        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+        if is_classifier(self):
+            return Content(rows.X, rows.y, weights[:, None])
+        return Content(rows.X, None, np.column_stack([weights, rows.y]))
 
     def _solved(
         self, before: LeastSquares | None, plan: Plan, batches: list[Batch], approximate: bool
@@ -393,8 +419,11 @@ class LeastSquaresMachine(Learner[LeastSquares]):
             breakpoints=0,
             fallbacks=model.effort.refreshes,
             seconds=time.perf_counter() - started,
-            certificate=certify(model, self._held_fixed(), afresh=False),
+            certificate=self._certify(model, afresh=False),
         )
+
+    def _certify(self, model: LeastSquares, afresh: bool) -> Certificate:
+        return certify(model, self._held_fixed(), afresh, remembers=self._hashes is not None)
 
     def _held_fixed(self) -> dict[str, Any]:
         """What retraining has to hold fixed to give this model."""

@@ -22,7 +22,9 @@ from adiabat.estimators.least_squares import LeastSquaresMachine
 from adiabat.estimators.least_squares_rows import Rows, added_none
 from adiabat.estimators.leave_one_out import LeaveOneOut
 from adiabat.estimators.left_out import LeaveOneOutRegression
+from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.exact_products import BLOCK_ROWS
+from adiabat.lssvm.machine import LeastSquares, NotSettled
 from adiabat.lssvm.spectrum import LEAST_REST, Spectrum, leverages, without_itself
 
 FloatArray = npt.NDArray[np.float64]
@@ -143,14 +145,15 @@ class Analysis(LeastSquaresMachine):
         """
         rows = self._own_rows(X, y, sample_weight)
         model = self._model
-        spectrum = Spectrum.of(model)
+        # factored anew: an inverse that was updated answers well enough to be corrected, no more
+        matrix = AuxiliaryMatrix.rebuilt(model.moments, model.rho, model.intercept)
         outputs = np.empty((len(rows), model.solution.shape[1]))
         decisive = np.zeros(len(rows), dtype=bool)  # rows without which much would change
         s = np.ones(len(rows)) if rows.weights is None else rows.weights
         for start in range(0, len(rows), BLOCK_ROWS):
             part = slice(start, start + BLOCK_ROWS)
             phi = self._features(rows.X[part])
-            h = leverages(spectrum.projections(phi), spectrum, model.rho, model.intercept, s[part])
+            h = leverages(matrix.quadratics(phi), matrix.total, model.intercept, s[part])
             decisive[part] = h > 1.0 - LEAST_REST
             h[decisive[part]] = 0.0
             outputs[part] = without_itself(self._aims(rows.y[part]), model.decide(phi), h)
@@ -185,14 +188,18 @@ class Analysis(LeastSquaresMachine):
             raise ValueError(f"rho={rho!r} must be finite numbers above 0")
         model = self._model
         spectrum = Spectrum.of(model)
-        solutions = np.array([spectrum.solution(model, float(value)) for value in values])
+        try:
+            machines = [spectrum.machine(model, float(value)) for value in values]
+        except (IndefiniteMatrix, NotSettled) as error:
+            raise self._too_singular(str(error)) from error
+        solutions = np.array([machine.solution for machine in machines])
         J = model.moments.width
         coef = np.transpose(solutions[:, :J], (0, 2, 1))
         intercept = solutions[:, J] if model.intercept else np.zeros(coef.shape[:2])
         errors = None
         if X is not None:
             rows = self._own_rows(X, y, sample_weight)
-            errors = self._path_errors(rows, spectrum, values, solutions)
+            errors = self._path_errors(rows, spectrum, machines)
         return RhoPath(values, coef, intercept, errors)
 
     # -- what a subclass says --------------------------------------------------------------------
@@ -231,12 +238,15 @@ class Analysis(LeastSquaresMachine):
                 f"X has {len(rows)} rows that are not the {len(model)} rows this model was trained "
                 "on; pass all of those, with their weights"
             )
+        if self._hashes is not None:
+            self._hashes.unlearned(self._content(rows), "X")
         return rows
 
     def _trained_on(self, rows: Rows, train: npt.NDArray[Any]) -> Any:
         """A model of some of the rows."""
         twin = copy.copy(self)  # the machine is never changed, only replaced
         twin.__dict__.pop("feature_names_in_", None)  # rows come as arrays
+        twin._hashes = None  # the rows are known to be the model's
         inside = np.zeros(len(rows), dtype=bool)
         inside[train] = True
         if inside.sum() == len(rows):
@@ -259,25 +269,28 @@ class Analysis(LeastSquaresMachine):
         return np.asarray(combine[0] + self._columns(y, plan) @ combine[1:])
 
     def _path_errors(
-        self, rows: Rows, spectrum: Spectrum, values: FloatArray, solutions: FloatArray
+        self, rows: Rows, spectrum: Spectrum, machines: list[LeastSquares]
     ) -> FloatArray:
-        model = self._model
-        J = model.moments.width
-        total = np.zeros(len(values))
+        rhos = np.array([machine.rho for machine in machines])
+        resolved = np.array([spectrum.resolves(rho) for rho in rhos])
+        total = np.zeros(len(machines))
         weight = 0.0
         for start in range(0, len(rows), BLOCK_ROWS):
             part = slice(start, start + BLOCK_ROWS)
             phi = self._features(rows.X[part])
-            squares = spectrum.projections(phi)
+            quadratic = np.empty((len(phi), len(machines)))
+            if resolved.any():
+                quadratic[:, resolved] = spectrum.quadratics(phi, rhos[resolved])
+            for place in np.flatnonzero(~resolved).tolist():
+                quadratic[:, place] = machines[place].matrix.quadratics(phi)
             s = np.ones(len(phi)) if rows.weights is None else rows.weights[part]
             aims = self._aims(rows.y[part])
             weight += float(s.sum())
-            for place, value in enumerate(values):
-                h = leverages(squares, spectrum, float(value), model.intercept, s)
-                outputs = phi @ solutions[place, :J]
-                if model.intercept:
-                    outputs += solutions[place, J]
-                off = (aims - outputs) / np.maximum(1.0 - h, np.finfo(float).eps)[:, None]
+            for place, machine in enumerate(machines):
+                h = leverages(quadratic[:, place], spectrum.total, machine.intercept, s)
+                off = (aims - machine.decide(phi)) / np.maximum(1.0 - h, np.finfo(float).eps)[
+                    :, None
+                ]
                 total[place] += float(s @ (off**2).mean(axis=1))
         return total / weight
 

@@ -19,6 +19,7 @@ from adiabat.archive import read_archive, write_archive
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.errors import ModelFileError
+from adiabat.estimators.row_hashes import RowHashes
 from adiabat.feature_maps import BY_NAME, FeatureMap
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify
@@ -53,11 +54,16 @@ def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
     arrays.update(
         moments_hi=model.moments.hi[upper],
         moments_lo=model.moments.lo[upper],
+        moments_lost=model.moments.lost,
         combine=model.combine,
         solution=np.ascontiguousarray(model.solution),
     )
     if hasattr(estimator, "classes_"):
         arrays["classes"] = estimator.classes_
+    if model.moments.rest is not None:
+        arrays["moments_rest"] = model.moments.rest[upper]
+    if estimator._hashes is not None:
+        arrays.update(estimator._hashes.to_arrays())
     write_archive(path, manifest, arrays)
 
 
@@ -107,7 +113,13 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
     estimator.n_features_in_ = n_features
     estimator._held_parameters = {
         "rho": estimator.rho, "feature_map": made, "fit_intercept": estimator.fit_intercept,
+        "remember": estimator.remember,
     }  # fmt: skip
+    estimator._hashes = None
+    if estimator.remember == "hashes":
+        estimator._hashes = RowHashes.from_arrays(arrays)
+        if len(estimator._hashes) != moments.n:
+            raise ValueError("the hashes of the rows are not as many as the rows")
     estimator.last_update_ = report_from(manifest["report"])
     if "feature_names_in" in manifest:
         estimator.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
@@ -128,7 +140,11 @@ def _moments_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Moments:
     n_targets = len(arrays["combine"]) - 1
     moments = Moments(width, n_targets)
     upper = np.triu_indices(len(moments.hi))
-    for part, name in ((moments.hi, "moments_hi"), (moments.lo, "moments_lo")):
+    parts = [(moments.hi, "moments_hi"), (moments.lo, "moments_lo")]
+    if "moments_rest" in arrays:
+        moments.rest = np.zeros_like(moments.hi)
+        parts.append((moments.rest, "moments_rest"))
+    for part, name in parts:
         values = arrays[name]
         if values.shape != upper[0].shape or values.dtype != np.float64:
             raise ValueError("the moments have the wrong size")
@@ -139,6 +155,12 @@ def _moments_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Moments:
         setattr(moments, name, int(manifest["counts"][name]))
     if not 0 <= moments.n_heavy <= moments.n or moments.n < 1:
         raise ValueError("the counts of rows are out of range")
+    # an earlier file does not say; its sums had 74 bits or more
+    moments.lost = arrays.get("moments_lost", 2.0**-74 * np.maximum(moments.diagonal(), 0.0))
+    if "moments_lost" in arrays:
+        sound = moments.lost.shape == (len(moments.hi),) and moments.lost.dtype == np.float64
+        if not (sound and np.isfinite(moments.lost).all() and (moments.lost >= 0.0).all()):
+            raise ValueError("what the moments have lost is not sound")
     return moments
 
 
@@ -170,19 +192,16 @@ def _map_from(fields: Any, arrays: dict[str, Any]) -> Any:
 
 def report_fields(report: UpdateReport) -> dict[str, Any]:
     """A report as plain values."""
-    certificate = {name: getattr(report.certificate, name) for name in
-                   report.certificate.__dataclass_fields__}  # fmt: skip
-    certificate["held_fixed"] = dict(certificate["held_fixed"])
     fields = {
         name: getattr(report, name) for name in report.__dataclass_fields__ if name != "trace"
     }
-    return {**fields, "certificate": certificate}
+    return {**fields, "certificate": report.certificate.to_fields()}
 
 
 def report_from(fields: dict[str, Any]) -> UpdateReport:
     """The report of `report_fields`."""
     fields = dict(fields)
-    certificate = Certificate(**fields.pop("certificate"))
+    certificate = Certificate.from_fields(fields.pop("certificate"))
     return UpdateReport(certificate=certificate, trace=None, **fields)
 
 

@@ -107,8 +107,11 @@ class Merging(LeastSquaresMachine):
             moments.join(other._model.moments.arranged(theirs), sign)
             if sign < 0.0:
                 require_possible(before, moments, float(self.rho), plan.emptied)
+            hashes = self._hashes
+            if hashes is not None:
+                hashes = (hashes.merged if sign > 0.0 else hashes.subtracted)(other._hashes)
             model = self._resolved(self._model, moments, plan.combine)
-            self._model = self._adopt(model, plan)
+            self._model, self._hashes = self._adopt(model, plan), hashes
             n = len(other._model)
             self._report(self._model, started, n if sign > 0.0 else 0, n if sign < 0.0 else 0)
         return self
@@ -138,6 +141,12 @@ class Merging(LeastSquaresMachine):
                     f"{name}={theirs!r} of other is not {name}={mine!r} of this model; models "
                     "combine only if they solve the same problem"
                 )
+        mine, theirs = self._held_parameters["remember"], other._held_parameters["remember"]
+        if mine != theirs:
+            raise ValueError(
+                f"remember={theirs!r} of other is not remember={mine!r} of this model; either both "
+                "remember their rows or neither does"
+            )
         if not same_map(
             self._held_parameters["feature_map"], other._held_parameters["feature_map"]
         ):

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.estimators import votes
+from adiabat.estimators.labels import label_array
 from adiabat.estimators.model import Model
 from adiabat.estimators.removals import Progress, machine_values, remove_each, weighty_units
 
@@ -41,6 +42,8 @@ class LeaveOneOut:
         Labels predicted.
     n_removals : int
         How many removals it took; samples without weight need none.
+    f_error : ndarray or None
+        How far the decision values may be off, shaped alike, where that is known.
     """
 
     ids: npt.NDArray[Any]
@@ -48,6 +51,7 @@ class LeaveOneOut:
     decision: FloatArray | None
     prediction: npt.NDArray[Any]
     n_removals: int
+    f_error: FloatArray | None = None
 
     @property
     def correct(self) -> npt.NDArray[np.bool_]:
@@ -104,7 +108,7 @@ def leave_one_out(
             scores[place, others] = own
         else:
             scores[place, [k for k, pair in enumerate(pairs) if rank[place] in pair]] = -np.inf
-    labels = np.array([formulation.label[code] for code in codes])
+    labels = label_array([formulation.label[code] for code in codes])
     return LeaveOneOut(
         ids=model.ledger.ids,
         target=labels[rank],

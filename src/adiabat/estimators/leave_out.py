@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 
 from adiabat.estimators import votes
+from adiabat.estimators.labels import label_places
 from adiabat.estimators.without import own_targets, rows_for, without
 
 FloatArray = npt.NDArray[np.float64]
@@ -189,7 +190,7 @@ def shaped_as(classes: npt.NDArray[Any], view: Any, X: Any) -> FloatArray:
     if len(classes) == 2:
         return np.zeros(n)
     pairs = view._decide(X)
-    column = np.searchsorted(classes, left)
+    column = label_places(left, classes)
     if view.decision_function_shape == "ovr":
         out = np.full((n, len(classes)), -np.inf)
         out[:, column] = votes.scores(pairs, len(left))

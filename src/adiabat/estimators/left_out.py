@@ -34,12 +34,15 @@ class LeaveOneOutRegression:
         Predicted by the model that never had the sample.
     n_removals : int
         How many removals it took; samples without weight need none.
+    f_error : ndarray or None
+        How far the predictions may be off, where that is known.
     """
 
     ids: npt.NDArray[Any]
     target: FloatArray
     prediction: FloatArray
     n_removals: int
+    f_error: FloatArray | None = None
 
     @property
     def decision(self) -> FloatArray:

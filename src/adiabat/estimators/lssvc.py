@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from adiabat.errors import NotLearnedError
-from adiabat.estimators.labels import OneAgainstRest, require_among
+from adiabat.estimators.labels import OneAgainstRest, label_array, label_places, require_among
 from adiabat.estimators.least_squares_analysis import Analysis
 from adiabat.estimators.least_squares_merge import Merging
 from adiabat.estimators.least_squares_rows import Plan, Rows
@@ -39,6 +39,10 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
     tol : float, default=1e-10
         How far w and b may be off, relative to their size. They are as a rule exact to rounding;
         beyond `tol` an update is refused.
+    remember : {"hashes"} or None, default=None
+        Whether to keep a salted hash of each row (16 bytes), so that rows which were never learned,
+        or unlearned already, are refused. Rows must then be passed to the last bit as they were
+        learned.
 
     Attributes
     ----------
@@ -77,6 +81,7 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "remember": [StrOptions({"hashes"}), None],
     }
 
     def __init__(
@@ -85,11 +90,13 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
         feature_map: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-10,
+        remember: str | None = None,
     ) -> None:
         self.rho = rho
         self.feature_map = feature_map
         self.fit_intercept = fit_intercept
         self.tol = tol
+        self.remember = remember
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LSSVC:
         """Learn further rows.
@@ -113,15 +120,15 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
     # -- leaving rows out ------------------------------------------------------------------------
 
     def _last_of_its_kind(self, y: Any) -> npt.NDArray[np.bool_]:
-        lonely = [c for c, n in zip(self.classes_, self._class_counts, strict=True) if n == 1]
-        return np.isin(y, lonely)
+        lonely = self.classes_[np.array(self._class_counts) == 1]
+        return label_places(y, lonely) >= 0
 
     def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
         if len(rows) == 1:
             return np.zeros(self._model.solution.shape[1])
         twin = self._trained_on(rows, np.delete(np.arange(len(rows)), row))
         outputs: FloatArray = twin._decide(rows.X[[row]])[0]
-        gone = np.flatnonzero(~np.isin(self.classes_, twin.classes_))
+        gone = np.flatnonzero(label_places(self.classes_, twin.classes_) < 0)
         if len(gone) == 0:
             return outputs
         if len(self.classes_) == 2:  # one class is left, and it is certain
@@ -168,7 +175,8 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
 
     def _columns(self, y: Any, plan: Plan) -> FloatArray:
         classes, _ = plan.state
-        return np.asarray(np.asarray(y)[:, None] == classes[None, :], dtype=np.float64)
+        which = label_places(y, classes)
+        return np.asarray(which[:, None] == np.arange(len(classes)), dtype=np.float64)
 
     def _adopt(self, model: LeastSquares, plan: Plan) -> LeastSquares:
         classes, counts = plan.state
@@ -182,7 +190,7 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
 
 def _planned(count: dict[Any, int], old: npt.NDArray[Any]) -> Plan:
     """The plan that leads from the old classes to those counted."""
-    classes = np.unique(np.array(list(count)))
+    classes = np.unique(label_array(list(count)))
     place = {label: index for index, label in enumerate(old.tolist())}
     return Plan(
         columns=[place.get(label) for label in classes.tolist()],

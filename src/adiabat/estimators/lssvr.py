@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_array
 
 from adiabat.estimators.least_squares_analysis import Analysis
@@ -37,6 +37,10 @@ class LSSVR(MultiOutputMixin, RegressorMixin, Merging, Analysis):
         Whether there is a bias b.
     tol : float, default=1e-10
         How far w and b may be off, relative to their size.
+    remember : {"hashes"} or None, default=None
+        Whether to keep a salted hash of each row (16 bytes), so that rows which were never learned,
+        or unlearned already, are refused. Rows must then be passed to the last bit as they were
+        learned.
 
     Attributes
     ----------
@@ -69,6 +73,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, Merging, Analysis):
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "remember": [StrOptions({"hashes"}), None],
     }
 
     def __init__(
@@ -77,11 +82,13 @@ class LSSVR(MultiOutputMixin, RegressorMixin, Merging, Analysis):
         feature_map: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-10,
+        remember: str | None = None,
     ) -> None:
         self.rho = rho
         self.feature_map = feature_map
         self.fit_intercept = fit_intercept
         self.tol = tol
+        self.remember = remember
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LSSVR:
         """Learn further rows.

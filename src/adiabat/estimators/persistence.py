@@ -171,7 +171,7 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     if evidence.get("worst") is not None:
         worst = packed["ledger"].ids[int(evidence["worst"])]
         evidence["worst"] = worst.item() if isinstance(worst, np.generic) else worst
-    certificate = Certificate(**evidence)
+    certificate = Certificate.from_fields(evidence)
     state: dict[str, Any] = {
         **_unplain_all(manifest["parameters"]),
         "_held_parameters": _unplain_all(manifest["held"]),
@@ -220,14 +220,11 @@ def _report_fields(report: UpdateReport, ledger: Ledger) -> dict[str, Any]:
     certificate = report.certificate
     fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
     del fields["trace"]
-    fields["certificate"] = {
-        name: getattr(certificate, name) for name in certificate.__dataclass_fields__
-    }
+    fields["certificate"] = certificate.to_fields()
     # pairs, since JSON would not keep the order of a dictionary
     fields["certificate"]["held_fixed"] = _plain("held_fixed", certificate.held_fixed)
     if certificate.worst is not None:  # by its place: ids stand in the ledger alone
         fields["certificate"]["worst"] = int(ledger.locate([certificate.worst])[0])
-    del fields["certificate"]["f_error"]  # nan in a report, which JSON has no word for
     return fields
 
 

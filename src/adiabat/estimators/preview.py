@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from adiabat.certificate import Certificate
+from adiabat.estimators.labels import joined
 from adiabat.estimators.leave_out import shaped_as
 from adiabat.estimators.model import Model
 from adiabat.estimators.sets import count_moves, sample_sets
@@ -147,7 +148,7 @@ def _decisions(
             )
         old, new = given[:, : len(estimator._model)], np.delete(given, removed, axis=1)
     if is_classifier(estimator):
-        classes = np.union1d(estimator.classes_, view.classes_)
+        classes = np.unique(joined(estimator.classes_, view.classes_))
         return shaped_as(classes, estimator, old), shaped_as(classes, view, new)
     if estimator._supervised:
         return estimator._decide(old)[:, 0], view._decide(new)[:, 0]

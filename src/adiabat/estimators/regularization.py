@@ -52,7 +52,7 @@ class RegularizationPath:
     """The exact path of a model's coefficients between two values of C.
 
     Between neighbouring breakpoints every coefficient is linear in C. Where no sample is strictly
-    between its bounds, the intercept is one of several that are optimal.
+    between its bounds, several intercepts are optimal; it is the middle of them, as after `fit`.
 
     Attributes
     ----------
@@ -177,7 +177,11 @@ class RegularizationPath:
         weights, b = np.zeros((self._n, len(self._tracks))), np.empty(len(self._tracks))
         for column, (track, places) in enumerate(zip(self._tracks, self._places, strict=True)):
             u, b[column] = track.weights(C)
-            np.add.at(weights[:, column], places, u)
+            corner = track.corner(C, u, b[column])
+            np.add.at(weights[:, column], places, u if corner is None else corner)
+            if corner is not None:
+                products = self._own @ weights[self._support, column]
+                b[column] = track.centred(C, corner, products[places])
         return weights, b
 
 

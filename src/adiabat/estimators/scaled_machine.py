@@ -152,7 +152,7 @@ class ScaledMachine(BaseEstimator):
     def _check_batch(self, machine: Any, X: Any, y: Any, reset: bool = False) -> tuple[Any, Any]:
         if not machine._supervised:
             return as_csr(check_rows(self, X, reset=reset)), None
-        rows, targets = check_rows(self, X, y, reset=reset)
+        rows, targets = check_rows(self, X, machine._as_given(y), reset=reset)
         return as_csr(rows), machine._check_targets(targets)
 
     def _scaler_after(

@@ -19,6 +19,7 @@ from sklearn.base import is_classifier
 
 from adiabat.engine.threads import blas_held
 from adiabat.estimators.influence import Influence, Loss, changes_of_loss, decision, prepared
+from adiabat.estimators.labels import joined
 from adiabat.estimators.leave_one_out import LeaveOneOut
 from adiabat.estimators.leave_out import LeaveOut, leave_out, said_of, shaped_as
 from adiabat.estimators.left_out import LeaveOneOutNovelty, LeaveOneOutRegression
@@ -138,7 +139,7 @@ class ScaledWhatIf(ScaledMachine):
             view = self._without(removed)
         both = [(each.estimator_, each.scaler_.transform(points)) for each in (self, view)]
         if is_classifier(machine):
-            classes = np.union1d(machine.classes_, view.estimator_.classes_)
+            classes = np.unique(joined(machine.classes_, view.estimator_.classes_))
             before, after = [shaped_as(classes, each, rows) for each, rows in both]
         else:
             before, after = [decision(each, each, rows) for each, rows in both]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators import votes
 from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.labels import check_labels, require_among
+from adiabat.estimators.labels import check_labels, exact_labels, label_array, require_among
 from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
 from adiabat.estimators.regularization import AlongC, Shape
 from adiabat.estimators.scikit_learn import plain_svc
@@ -297,6 +297,9 @@ default="rbf"
 
     # -- labels ----------------------------------------------------------------------------------
 
+    def _as_given(self, y: Any) -> Any:
+        return exact_labels(y)
+
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
         return check_labels(y)
 
@@ -328,7 +331,7 @@ default="rbf"
     def _after_change(self) -> None:
         model = self._model
         codes = self._classes_known().codes(model.target)
-        self.classes_ = np.array([self._classes_known().label[code] for code in codes])
+        self.classes_ = label_array([self._classes_known().label[code] for code in codes])
 
     def _encode(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[CSVC, IntArray]:
         """Class codes of labels, and a formulation that knows the classes among them."""
@@ -348,6 +351,7 @@ default="rbf"
                     f"{next(iter(code_of))!r}; use one type of label"
                 )
         fresh = [label for label in unique.tolist() if label not in code_of]
+        label_array([*code_of, *fresh])  # refuses what `classes_` could not hold
         for label in fresh:
             code_of[label] = following
             following += 1

@@ -18,6 +18,7 @@ from sklearn.base import is_classifier
 
 from adiabat.engine.branch import Branch
 from adiabat.estimators.change import Change
+from adiabat.estimators.labels import label_array
 from adiabat.estimators.model import Model
 from adiabat.estimators.validation import as_csr
 
@@ -73,7 +74,7 @@ def own_targets(estimator: Any) -> npt.NDArray[Any] | None:
     if is_classifier(estimator):
         formulation: Any = model.formulation
         codes = formulation.codes(model.target)
-        labels = np.array([formulation.label[code] for code in codes])
+        labels = label_array([formulation.label[code] for code in codes])
         order = np.argsort(codes)
         return np.asarray(labels[order[np.searchsorted(np.asarray(codes)[order], model.target)]])
     return model.target.copy()

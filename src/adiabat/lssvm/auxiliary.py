@@ -145,6 +145,14 @@ class AuxiliaryMatrix:
             answer = _times(self._inverse, r)
         return answer
 
+    def quadratics(self, phi: FloatArray) -> FloatArray:
+        """(phi - mu)' S^-1 (phi - mu) of each row."""
+        centred = (phi - self.mean).T
+        if self._factor is None:
+            return np.asarray(np.einsum("ij,ij->j", centred, _times(self.inverse, centred)))
+        half = solve_triangular(self._factor, centred, lower=True, check_finite=False)
+        return np.asarray(np.einsum("ij,ij->j", half, half))
+
     @property
     def has_inverse(self) -> bool:
         """Whether the inverse is there already, and need not be made of the factor."""

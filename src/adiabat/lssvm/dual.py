@@ -11,10 +11,16 @@ S = K_NN + D_N - K_N V, which is at least D_N:
 As in the primal, every change ends with the residual to twice the precision, answered by P; when
 that no longer shrinks, P is built anew from K. Leave-one-out comes from the diagonal:
 t_i - a_i / Q_ii, Q being P with the bias eliminated.
+
+Where rho is small, a = s (t - f) / rho is large, and f = K a + b is what little is left of large
+sums: a rounding of K or a moves f by 1e-16 |K| |a|. `f_error` bounds that (see `accuracy`). Under a
+linear kernel nothing need be lost: K = XX', so that the residual comes from the rows X themselves,
+a has two parts, and f is w'x + b with w = X'a summed to twice the precision.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,7 +30,9 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from adiabat._core.twofold import residual
+from adiabat.lssvm.accuracy import DualScale, dual_error, rounding_carried, unseen
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
+from adiabat.lssvm.linear import from_features, from_leverages, sum_rows, two_sum
 from adiabat.lssvm.machine import Effort, NotSettled
 
 FloatArray = npt.NDArray[np.float64]
@@ -34,22 +42,64 @@ IntArray = npt.NDArray[np.int64]
 _UPDATE_SHARE: Final = 0.3
 _CORRECTIONS: Final = 12
 _SETTLED: Final = 1e-12
+# A weight or bias that is less than this part of what the targets alone would give is measured
+# against that: where f is constant, all weights are nothing but rounding.
+_NOTHING_BESIDE: Final = 1e-3
+# Random vectors on which an inverse is tried, and by how much they may underrate its error.
+_PROBES: Final = 4
+_CAUTION: Final = 8.0
+_EPSILON: Final = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Values:
+    """Kernel values among the rows, and how well they are known.
+
+    `rounding` bounds |K_ij - k(x_i, x_j)|, relative to the root of k(x_i, x_i) k(x_j, x_j). Under a
+    linear kernel `features` has the rows of which K has the products.
+    """
+
+    K: FloatArray
+    rounding: float = 0.0
+    features: FloatArray | None = None
+
+    def among(self, stays: IntArray, cross: FloatArray, new: Values) -> Values:
+        """Those of rows that stay and of new ones after them; `cross` has those between them."""
+        m, k = len(stays), len(new.K)
+        K = np.empty((m + k, m + k))
+        K[:m, :m] = self.K[np.ix_(stays, stays)]
+        K[m:, :m], K[:m, m:], K[m:, m:] = cross, cross.T, new.K
+        features = None
+        if self.features is not None and new.features is not None:
+            features = np.vstack([self.features[stays], new.features])
+        return Values(K, max(self.rounding, new.rounding), features)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What machines without each row say of it, and how far that may be off."""
+
+    outputs: FloatArray
+    f_error: FloatArray
 
 
 @dataclass(frozen=True)
 class DualMachine:
-    """K, D, the inverse of their sum, and the solution for some aims; never changed."""
+    """Kernel values, D, the inverse of their sum, and the solution for some aims; never changed."""
 
-    K: FloatArray
+    values: Values
     d: FloatArray
     P: FloatArray
     aims: FloatArray
     intercept: bool
     tol: float
     alpha: FloatArray
+    rest: FloatArray  # what alpha rounds away; 0 but under a linear kernel
     bias: FloatArray
+    w: FloatArray | None
     error: float
     gap: float
+    f_error: float
     effort: Effort
 
     def __len__(self) -> int:
@@ -57,40 +107,37 @@ class DualMachine:
 
     @classmethod
     def built(
-        cls, K: FloatArray, d: FloatArray, aims: FloatArray, intercept: bool, tol: float
+        cls, values: Values, d: FloatArray, aims: FloatArray, intercept: bool, tol: float
     ) -> DualMachine:
         """From scratch."""
         machine = cls(
-            K, d, _inverse(K, d), aims, intercept, tol,
-            np.zeros_like(aims), np.zeros(aims.shape[1]), 0.0, 0.0, Effort("rebuild"),
+            values, d, _inverse(values.K, d), aims, intercept, tol,
+            np.zeros_like(aims), np.zeros_like(aims), np.zeros(aims.shape[1]), None,
+            0.0, 0.0, 0.0, Effort("rebuild"),
         )  # fmt: skip
         return machine._settled()
 
     def changed(
-        self, stays: IntArray, K_cross: FloatArray, K_new: FloatArray, d_new: FloatArray,
-        aims: FloatArray,
-    ) -> DualMachine:  # fmt: skip
+        self, stays: IntArray, cross: FloatArray, new: Values, d_new: FloatArray, aims: FloatArray
+    ) -> DualMachine:
         """Once only `stays` have stayed, in that order, and new rows have come after them.
 
-        `K_cross` has the kernel values of the new rows with those that stay, `K_new` among
-        themselves; `aims` those of all rows.
+        `cross` has the kernel values of the new rows with those that stay; `aims` those of all
+        rows.
         """
-        m, k = len(stays), len(d_new)
-        K = np.empty((m + k, m + k))
-        K[:m, :m] = self.K[np.ix_(stays, stays)]
-        K[m:, :m], K[:m, m:], K[m:, m:] = K_cross, K_cross.T, K_new
+        values = self.values.among(stays, cross, new)
         d = np.concatenate([self.d[stays], d_new])
         gone = np.setdiff1d(np.arange(len(self)), stays)
-        if len(gone) + k > _UPDATE_SHARE * (m + k):
-            return DualMachine.built(K, d, aims, self.intercept, self.tol)
+        if len(gone) + len(d_new) > _UPDATE_SHARE * len(d):
+            return DualMachine.built(values, d, aims, self.intercept, self.tol)
         try:
-            P = self._grown(self._shrunk(stays, gone), K_cross, K_new, d_new)
+            P = self._grown(self._shrunk(stays, gone), cross, new.K, d_new)
         except LinAlgError:
-            return DualMachine.built(K, d, aims, self.intercept, self.tol)
-        way = "update" if len(gone) + k else "none"
+            return DualMachine.built(values, d, aims, self.intercept, self.tol)
+        way = "update" if len(gone) + len(d_new) else "none"
         moved = replace(
-            self, K=K, d=d, P=P, aims=aims, effort=Effort(way),
-            alpha=np.zeros_like(aims), bias=np.zeros(aims.shape[1]),
+            self, values=values, d=d, P=P, aims=aims, effort=Effort(way), w=None,
+            alpha=np.zeros_like(aims), rest=np.zeros_like(aims), bias=np.zeros(aims.shape[1]),
         )  # fmt: skip
         return moved._settled()
 
@@ -125,41 +172,63 @@ class DualMachine:
     # -- exactness -------------------------------------------------------------------------------
 
     def _settled(self) -> DualMachine:
-        alpha, bias = self.alpha, self.bias
         if len(self) == 0 or self.aims.shape[1] == 0:
             return self
+        alpha, bias = self.solve(self.aims, np.zeros(self.aims.shape[1]))
+        rest, scale = np.zeros_like(alpha), self.scale()
         previous, rounds = np.inf, 0
-        if not alpha.any():  # the residual of nothing is the aim itself
-            alpha, bias = self.solve(self.aims, np.zeros_like(bias))
-        for _ in range(_CORRECTIONS):
-            lacking, balance = self.lacking(alpha, bias)
+        while rounds < _CORRECTIONS:
+            lacking, balance = self.lacking(self.aims, alpha, rest, bias)
             step, shift = self.solve(lacking, balance)
-            alpha, bias = alpha + step, bias + shift
+            if self.values.features is None:
+                alpha = alpha + step
+            else:
+                alpha, lost = two_sum(alpha, step)
+                alpha, rest = two_sum(alpha, rest + lost)
+            bias = bias + shift
             rounds += 1
-            error = relative_error(step, shift, alpha, bias)
+            error = self.relative_error(step, shift, alpha, bias)
             shrinks = error <= 0.25 * previous
-            if error <= _SETTLED or (error <= self.tol and not shrinks):
-                gap = float(np.max(np.abs(np.einsum("ik,ik->k", lacking, step))))
-                effort = replace(self.effort, rounds=self.effort.rounds + rounds)
-                return replace(self, alpha=alpha, bias=bias, error=error, gap=gap, effort=effort)
+            solved = self.with_solution(alpha, rest, bias)
+            fine = bool((np.abs(lacking) <= solved.allowed(scale)).all())
+            last = not shrinks or rounds == _CORRECTIONS
+            if fine and error <= self.tol and (error <= _SETTLED or last):
+                return replace(
+                    solved, error=error, f_error=solved.distance(lacking),
+                    gap=float(np.max(np.abs(np.einsum("ik,ik->k", lacking, step)))),
+                    effort=replace(self.effort, rounds=self.effort.rounds + rounds),
+                )  # fmt: skip
             if not (shrinks and np.isfinite(error)):
                 break
             previous = error
         if self.effort.way == "rebuild":
             raise NotSettled(f"{error:.1e} off after {rounds} corrections")
-        fresh = DualMachine.built(self.K, self.d, self.aims, self.intercept, self.tol)
+        fresh = DualMachine.built(self.values, self.d, self.aims, self.intercept, self.tol)
         return replace(fresh, effort=Effort("rebuild", rounds + fresh.effort.rounds, 1))
 
-    def lacking(self, alpha: FloatArray, bias: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def with_solution(self, alpha: FloatArray, rest: FloatArray, bias: FloatArray) -> DualMachine:
+        """With other weights and biases."""
+        X = self.values.features
+        w = None if X is None else sum_rows(X, alpha, rest)
+        return replace(self, alpha=alpha, rest=rest, bias=bias, w=w)
+
+    def lacking(
+        self, aims: FloatArray, alpha: FloatArray, rest: FloatArray, bias: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """What t - b - (K + D) a leaves, and what the sums of a lack to be zero."""
+        balance = np.zeros(alpha.shape[1])
+        if self.intercept:
+            pairs = zip(alpha.T, rest.T, strict=True)
+            balance = np.array([-math.fsum([*a.tolist(), *b.tolist()]) for a, b in pairs])
+        X = self.values.features
+        if X is not None:
+            return from_features(X, self.d, aims, alpha, rest, bias), balance
         rows = []
         for k in range(alpha.shape[1]):
             # t - b rounds; what it rounds away is passed on
-            hi = self.aims[:, k] - bias[k]
-            back = hi - self.aims[:, k]
-            lo = (self.aims[:, k] - (hi - back)) + (-bias[k] - back)
-            rows.append(residual(self.K, None, self.d, np.ascontiguousarray(alpha[:, k]), hi, lo))
-        balance = -alpha.sum(axis=0) if self.intercept else np.zeros(alpha.shape[1])
+            hi, lo = two_sum(aims[:, k], -bias[k])
+            a = np.ascontiguousarray(alpha[:, k])
+            rows.append(residual(self.values.K, None, self.d, a, hi, lo))
         return np.column_stack(rows), balance
 
     def solve(self, r: FloatArray, balance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -171,15 +240,120 @@ class DualMachine:
         b = (a.sum(axis=0) - balance) / one.sum()
         return a - np.outer(one, b), b
 
-    def outputs_without(self) -> FloatArray:
+    def relative_error(
+        self, step: FloatArray, shift: FloatArray, alpha: FloatArray, bias: FloatArray
+    ) -> float:
+        """The largest correction of an output's a, and of its b, relative to their size.
+
+        Weights are measured in units of their rows, so that a row of huge values is no excuse for
+        the others.
+        """
+        if not (np.isfinite(step).all() and np.isfinite(shift).all()):
+            return float("inf")
+        unit = np.sqrt(np.diagonal(self.values.K) + self.d)[:, None]
+        with np.errstate(over="ignore"):  # of weights that are nowhere near the solution
+            size = np.linalg.norm(unit * alpha, axis=0)
+            move = np.linalg.norm(unit * step, axis=0)
+        if not (np.isfinite(size).all() and np.isfinite(move).all()):
+            return float("inf")
+        size = np.maximum(size, _NOTHING_BESIDE * np.linalg.norm(self.aims / unit, axis=0))
+        least = _NOTHING_BESIDE * np.abs(self.aims).max(axis=0, initial=0.0)
+        off = np.divide(move, size, out=np.zeros_like(move), where=size > 0.0)
+        whole = np.maximum(np.abs(bias), least)
+        off_bias = np.divide(np.abs(shift), whole, out=np.zeros_like(whole), where=whole > 0.0)
+        return float(max(off.max(), off_bias.max()))
+
+    def scale(self) -> DualScale:
+        """What rounding and distances are measured with."""
+        return DualScale(
+            np.sqrt(np.maximum(np.diagonal(self.values.K), 0.0)), self.d, self.values.rounding,
+            self.values.features,
+        )  # fmt: skip
+
+    def carried(self, scale: DualScale) -> FloatArray:
+        """What f of each row loses to rounding, whatever the solution."""
+        return rounding_carried(scale, self.aims, self.alpha, self.bias, self.w)
+
+    def allowed(self, scale: DualScale) -> FloatArray:
+        """What may lack at each row: no more than f loses to rounding, or the residual itself."""
+        return self.carried(scale) + unseen(scale, self.aims, self.alpha, self.bias)
+
+    def distance(self, lacking: FloatArray) -> float:
+        """How far f may be from the optimum's at the rows, from what is lacking."""
+        scale = self.scale()
+        bound = dual_error(scale, self.residual_bound(lacking, scale), self.intercept)
+        return float((bound + self.carried(scale)).max(initial=0.0))
+
+    def residual_bound(self, lacking: FloatArray, scale: DualScale) -> FloatArray:
+        """What is lacking at most, for the kernel values that these have been rounded from."""
+        return np.abs(lacking) + unseen(scale, self.aims, self.alpha, self.bias)
+
+    # -- leaving rows out ------------------------------------------------------------------------
+
+    def without_each(self) -> LeftOut:
         """For each row, the outputs of the machine without it."""
-        diagonal = np.diagonal(self.P).copy()
-        if self.intercept:
-            one = self.P.sum(axis=1)
-            diagonal -= one**2 / one.sum()
         if len(self) == 1 and self.intercept:  # nothing is left to tell the bias
-            return np.zeros_like(self.aims)
-        return np.asarray(self.aims - self.alpha / diagonal[:, None])
+            return LeftOut(np.zeros_like(self.aims), np.zeros_like(self.aims))
+        Q, known = self._eliminated(self.P)
+        if known.max() > _SETTLED and self.effort.way != "rebuild":
+            Q, known = self._eliminated(_inverse(self.values.K, self.d))
+        own = np.diagonal(Q).copy()
+        if self.values.rounding == 0.0:  # else roundings of kernel values count for more
+            X = self.values.features
+            if X is not None and X.shape[1] < len(X) and known.max() > _SETTLED:
+                other, other_known = from_leverages(X, self.d, self.intercept)
+                better = other_known < known
+                own[better], known[better] = other[better], other_known[better]
+            rows = np.flatnonzero(known > _SETTLED)
+            if len(rows):
+                own[rows], known[rows] = self._refined(Q, rows)
+        own = own[:, None]
+        lost = self.alpha / own
+        # without row i the weights are a - Q_i lost_i, and an error r of row j moves f_i by
+        # |Q_ij / Q_ii| r_j
+        scale = self.scale()
+        reach = np.abs(Q) / own
+        errors = np.empty_like(lost)
+        for k in range(lost.shape[1]):
+            sums = np.abs(self.alpha[:, k] - Q * lost[:, k : k + 1]) @ scale.root
+            errors[:, k] = self.values.rounding * sums * (reach @ scale.root)
+        lacking, _ = self.lacking(self.aims, self.alpha, self.rest, self.bias)
+        errors += (known[:, None] + _EPSILON) * np.abs(lost) + _EPSILON * np.abs(self.aims)
+        errors += reach @ self.residual_bound(lacking, scale)
+        return LeftOut(np.asarray(self.aims - lost), errors)
+
+    def _eliminated(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P with the bias eliminated, and how far its diagonal may be off, relatively.
+
+        P may have drifted, or be badly conditioned: E = I - P (K + D) is tried on random vectors,
+        which tell the sizes of its rows, and P_ii is off by E_i (K + D)^-1_i.
+        """
+        unit = np.sqrt(np.diagonal(self.values.K) + self.d)[:, None]
+        probes = np.random.default_rng(0).choice([-1.0, 1.0], (len(P), _PROBES)) / unit
+        off = probes - P @ (self.values.K @ probes + self.d[:, None] * probes)
+        sizes = np.sqrt(np.mean(off**2, axis=1)) * np.linalg.norm(unit * P, axis=0)
+        if self.intercept:
+            one = P.sum(axis=1)
+            P = P - np.outer(one, one) / one.sum()
+        return P, _CAUTION * sizes / np.diagonal(P)
+
+    def _refined(self, Q: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The diagonal of Q at some rows, its columns corrected by their exact residual."""
+        place = np.arange(len(rows))
+        aims = np.zeros((len(Q), len(rows)))
+        aims[rows, place] = 1.0
+        columns, bias = Q[:, rows], np.zeros(len(rows))
+        known = np.full(len(rows), np.inf)
+        for _ in range(_CORRECTIONS):
+            lacking = self.lacking(aims, columns, np.zeros_like(columns), bias)
+            step, shift = self.solve(*lacking)
+            columns, bias = columns + step, bias + shift
+            now = np.abs(step[rows, place]) / columns[rows, place]
+            shrinks = now.max() <= 0.25 * known.max()
+            known = now
+            if not shrinks or known.max() <= _SETTLED:
+                break
+        return columns[rows, place], known + 4.0 * _EPSILON
 
 
 def _inverse(K: FloatArray, d: FloatArray) -> FloatArray:
@@ -194,14 +368,3 @@ def _inverse(K: FloatArray, d: FloatArray) -> FloatArray:
     inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
     lower = np.tril(inverse)
     return np.ascontiguousarray(lower + np.tril(lower, -1).T)
-
-
-def relative_error(
-    step: FloatArray, shift: FloatArray, alpha: FloatArray, bias: FloatArray
-) -> float:
-    """The largest correction of an output's a and b, relative to their size."""
-    if not (np.isfinite(step).all() and np.isfinite(shift).all()):
-        return float("inf")
-    size = np.sqrt((alpha**2).sum(axis=0) + bias**2)
-    move = np.sqrt((step**2).sum(axis=0) + shift**2)
-    return float(np.max(np.divide(move, size, out=np.zeros_like(move), where=size > 0.0)))

@@ -22,17 +22,28 @@ FloatArray = npt.NDArray[np.float64]
 _DOUBT: Final = 1e-6
 # What is left of moments that should vanish, relative to what they were: 106 bits, many rows.
 _VANISHED: Final = 1e-12
+# What a certificate rests on where there are no rows to recompute anything from.
+_MOMENTS: Final = "this model keeps no rows: optimal for the moments it was given"
+_HASHES: Final = (
+    "this model keeps no rows but their hashes: optimal for the moments it was given, and every "
+    "row unlearned had been learned"
+)
 _REMEDY: Final = (
     "Pass the rows as they were learned, with the same targets and sample_weight, or "
     "approximate=True if they are known only roughly"
 )
 
 
-def certify(model: LeastSquares, held: Mapping[str, Any], afresh: bool) -> Certificate:
-    """The certificate of a machine; `afresh`: from a residual that shares no code with it."""
-    error, gap = model.error, model.gap
+def certify(
+    model: LeastSquares, held: Mapping[str, Any], afresh: bool, remembers: bool = False
+) -> Certificate:
+    """The certificate of a machine; `afresh`: from a residual that shares no code with it.
+
+    `remembers` says that rows were unlearned only if a hash showed that they had been learned.
+    """
+    error, gap, f_error = model.error, model.gap, model.f_error
     if afresh:
-        error, gap = _measured(model)
+        error, gap, f_error = _measured(model)
     moments = model.moments
     if moments.n_rough:
         held = {**held, "rows_unlearned_roughly": moments.n_rough}
@@ -44,10 +55,13 @@ def certify(model: LeastSquares, held: Mapping[str, Any], afresh: bool) -> Certi
         tol=model.tol,
         ok=error <= model.tol,
         held_fixed=held,
+        basis=_HASHES if remembers else _MOMENTS,
+        f_error=f_error,
     )
 
 
-def _measured(model: LeastSquares) -> tuple[float, float]:
+def _measured(model: LeastSquares) -> tuple[float, float, float]:
+    """The relative error of the solution, the relative gap, and how far f may be off."""
     right, rest = right_sides(model.moments, model.intercept, model.combine)
     ridge = model.ridge()
     lacking = np.zeros_like(model.solution)
@@ -57,7 +71,8 @@ def _measured(model: LeastSquares) -> tuple[float, float]:
         )
     correction = model.matrix.solve(lacking)
     error = relative_size(correction, model.solution, model.scale(), model.moments.width)
-    return error, relative_gap(model, lacking, correction, right)
+    gap = relative_gap(model, lacking, correction, right)
+    return error, gap, model.distance(model.solution, lacking, correction)
 
 
 def require_possible(

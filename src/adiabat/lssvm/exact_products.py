@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Z' diag(s) Z of a block of rows as a short sum of matrices, by BLAS, to 74 or 95 bits.
+"""Z' diag(s) Z of a block of rows as a short sum of matrices, by BLAS, to 74, 95, 116, ... bits.
 
 Each column of Z is cut into its leading 21 bits and the rest, Z = H + L. Products of leading parts
 are integers below 2^42 in units of the columns, and 2^10 of them add up below 2^53: BLAS computes
@@ -32,7 +32,7 @@ _SPLITTER: Final = 134217729.0  # 2^27 + 1, Veltkamp's constant for float64
 def gram_terms(Z: FloatArray, s: FloatArray | None, cuts: int = 1) -> Iterator[FloatArray]:
     """Matrices whose upper triangles add up to that of Z' diag(s) Z; s = None stands for ones.
 
-    One cut leaves 74 bits, two leave 95, in units of the largest entries of the columns.
+    One cut leaves 74 bits, two leave 95, and so on, in units of the largest entries of the columns.
     """
     if len(Z) > BLOCK_ROWS:
         raise ValueError(f"a block has at most {BLOCK_ROWS} rows, not {len(Z)}")
@@ -62,9 +62,21 @@ def gram_terms(Z: FloatArray, s: FloatArray | None, cuts: int = 1) -> Iterator[F
         inexact += (Z if rest is None else Z - rest).T @ scaled_rest
     if rest is not None:
         inexact += rest.T @ Q
-    if lost is not None:
-        inexact += Z.T @ lost
+    if lost is not None:  # 53 bits below Q, and cut where more bits are asked for
+        lost_pieces, lost_rest = _pieces(lost, cuts - 2)
+        for piece in pieces:
+            for other in lost_pieces:
+                yield piece.T @ other
+        if lost_rest is not None:
+            inexact += (Z if rest is None else Z - rest).T @ lost_rest
+        if rest is not None:
+            inexact += rest.T @ lost
     yield inexact
+
+
+def cut_error(cuts: int) -> float:
+    """What so many cuts round away, relative to the largest entries of the columns."""
+    return float(2.0 ** -(53 + _BITS * cuts))
 
 
 class SmallGram:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from adiabat._core.team import in_slices
 from adiabat._core.twofold import residual
+from adiabat.lssvm.accuracy import primal_error
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.moments import Moments
@@ -34,6 +35,8 @@ _CORRECTIONS: Final = 12
 # A correction that is smaller than this needs no second look: what is left of it after it was made
 # is smaller again by the factor by which corrections shrink.
 _SETTLED: Final = 1e-12
+# Part of `tol` that a correction may be, so that one more, as the judge makes it, is within `tol`.
+_WITHIN: Final = 0.25
 _NOTHING_BESIDE: Final = 1e-6
 
 
@@ -87,7 +90,8 @@ class LeastSquares:
 
     `combine` has a column for each output and a row for the constant and each target: what the
     output aims at. `solution` has a row for each feature, and one for the bias if there is one.
-    `error` is how far the solution was off, relative to its size, before its last correction.
+    `error` is how far the solution was off, relative to its size, before its last correction, and
+    `f_error` how far f may be off.
     """
 
     moments: Moments
@@ -99,6 +103,7 @@ class LeastSquares:
     solution: FloatArray
     error: float
     gap: float
+    f_error: float
     effort: Effort
 
     #: Machines are replaced, not changed: there are no versions of one.
@@ -120,7 +125,7 @@ class LeastSquares:
         right, _ = right_sides(moments, intercept, combine)
         start = matrix.solve(right)
         blank = cls(
-            moments, rho, intercept, tol, combine, matrix, start, 0.0, 0.0, Effort("rebuild")
+            moments, rho, intercept, tol, combine, matrix, start, 0.0, 0.0, 0.0, Effort("rebuild")
         )
         return blank._settled()
 
@@ -183,8 +188,10 @@ class LeastSquares:
         return replace(self, moments=moments, combine=combine, solution=start)._settled()
 
     def with_rho(self, rho: float, matrix: AuxiliaryMatrix) -> LeastSquares:
-        """The same moments under another rho; the solution is still the old one."""
-        return replace(self, rho=rho, matrix=matrix)
+        """The machine of the same moments under another rho, whose matrix is at hand."""
+        start = matrix.solve(right_sides(self.moments, self.intercept, self.combine)[0])
+        other = replace(self, rho=rho, matrix=matrix, solution=start, effort=Effort("update"))
+        return other._settled()
 
     def worth_updating(self, n_rows: int) -> bool:
         """Whether updating P by so many rows is cheaper than building it anew."""
@@ -207,11 +214,12 @@ class LeastSquares:
             rounds += 1
             error = relative_size(correction, solution, scale, self.moments.width)
             shrinks = error <= 0.25 * previous
-            if error <= _SETTLED or (error <= self.tol and not shrinks):
+            if error <= _WITHIN * self.tol and (error <= _SETTLED or not shrinks):
                 effort = replace(effort, rounds=effort.rounds + rounds)
                 return replace(
                     self, solution=solution, error=error, effort=effort,
                     gap=relative_gap(self, lacking, correction, right[0]),
+                    f_error=self.distance(solution, lacking, correction),
                 )  # fmt: skip
             if not (shrinks and np.isfinite(error)):
                 break
@@ -241,6 +249,11 @@ class LeastSquares:
             for k in range(solution.shape[1])
         ]  # fmt: skip
         return np.column_stack(columns)
+
+    def distance(self, solution: FloatArray, lacking: FloatArray, correction: FloatArray) -> float:
+        """How far f may be from the optimum's, from a residual and the answer to it."""
+        gain = np.einsum("ik,ik->k", lacking, correction)
+        return primal_error(self.moments, self.rho, self.intercept, self.combine, solution, gain)
 
     def ridge(self) -> FloatArray:
         """What is added to the diagonal: rho, and nothing for the bias."""

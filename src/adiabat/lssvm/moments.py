@@ -6,7 +6,8 @@ one symmetric matrix that holds phi phi', the sums of phi, phi t' and t t' at on
 all that w depends on (LKW19 (7)), and none of the rows can be read from it once there are many.
 
 Taking rows off again loses no digits that matter: M has 106 bits, in two float64 matrices hi + lo
-of which only the upper triangles are used.
+of which only the upper triangles are used. A row so large that 106 bits would lose digits of the
+others brings a third matrix, `rest`, and 159 bits: it leaves no trace when it is taken off again.
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.twofold import add_matrix, add_outer, add_twofold
-from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, gram_terms
+from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, cut_error, gram_terms
 
 FloatArray = npt.NDArray[np.float64]
 
 # Up to so many rows, one outer product each is faster than the passes over M of a block.
 _ONE_BY_ONE: Final = 40
-# One cut errs by 2^-74 of the sum of squares; over rho, that may be 1e-13.
-_ONE_CUT_SUFFICES: Final = 1e-13 * 2.0**74
+# c cuts err by 2^-(53 + 21 c) of the sum of squares; over rho, that may be this much.
+_ENOUGH: Final = 1e-13
+_CUTS: Final = range(1, 7)
+# Sums of squares up to which two parts suffice, in units of rho: 2^-104 of them is 1e-15.
+_TWO_PARTS_SUFFICE: Final = 1e-15 * 2.0**104
+# What one addition rounds away, relative to the sum.
+_ROUNDING: Final = {False: 2.0**-104, True: 2.0**-156}
 
 
 class Moments:
@@ -37,6 +43,8 @@ class Moments:
         side = width + 1 + n_targets
         self.hi = np.zeros((side, side))
         self.lo = np.zeros((side, side))
+        self.rest: FloatArray | None = None
+        self.lost = np.zeros(side)  # M is off by at most sqrt(lost_j lost_k) in entry j, k
         self.n = 0
         self.n_heavy = 0  # of them, rows of positive weight
         self.n_rough = 0  # rows taken off that were known only roughly
@@ -46,6 +54,8 @@ class Moments:
         twin = object.__new__(Moments)
         twin.__dict__.update(self.__dict__)
         twin.hi, twin.lo = self.hi.copy(), self.lo.copy()
+        twin.rest = None if self.rest is None else self.rest.copy()
+        twin.lost = self.lost.copy()
         return twin
 
     def arranged(self, columns: Sequence[int | None]) -> Moments:
@@ -58,7 +68,12 @@ class Moments:
             [*range(fixed), *(fixed + column for column in columns if column is not None)]
         )
         target = np.array([*range(fixed), *(fixed + place for place in kept)])
-        for old, new in ((self.hi, twin.hi), (self.lo, twin.lo)):
+        twin.lost[target] = self.lost[source]
+        parts = [(self.hi, twin.hi), (self.lo, twin.lo)]
+        if self.rest is not None:
+            twin.rest = np.zeros_like(twin.hi)
+            parts.append((self.rest, twin.rest))
+        for old, new in parts:
             # targets may change sides of the diagonal: mirror before picking
             whole = np.triu(old) + np.triu(old, 1).T
             new[np.ix_(target, target)] = whole[np.ix_(source, source)]
@@ -84,30 +99,48 @@ class Moments:
     ) -> None:
         """Take blocks of at most `BLOCK_ROWS` rows (features, targets, weights) in or off."""
         small: SmallGram | None = None
+        before = self.diagonal()
+        additions = 0
         for phi, t, s in blocks:
             taken = 0
             if s is None and len(phi) > _ONE_BY_ONE:
                 small = small or SmallGram(len(self.hi))
                 taken = small.add(phi, t)
             if taken < len(phi):
-                self._add_block(phi[taken:], t[taken:], s, sign, rho)
+                additions += self._add_block(phi[taken:], t[taken:], s, sign, rho)
             self.n += int(sign) * len(phi)
             self.n_heavy += int(sign) * (len(phi) if s is None else int(np.count_nonzero(s)))
         if small is not None:
-            add_matrix(self.hi, self.lo, small.total, sign)
+            add_matrix(self.hi, self.lo, small.total, sign, self.rest)
+            additions += 1
+        self._round(additions, before)
 
     def _add_block(
         self, phi: FloatArray, t: FloatArray, s: FloatArray | None, sign: float, rho: float
-    ) -> None:
+    ) -> int:
+        """Take a block in or off; returns how many additions to each entry it took."""
         Z = self._rows(phi, t)
+        squares = np.einsum("ij,ij->j", Z, Z) * (1.0 if s is None else float(s.max()))
+        size = float(squares.sum())
+        if self.rest is None and size > _TWO_PARTS_SUFFICE * rho:
+            self.rest = np.zeros_like(self.hi)
         if len(Z) <= _ONE_BY_ONE:
             for row, z in enumerate(Z):
-                add_outer(self.hi, self.lo, z, sign * (1.0 if s is None else float(s[row])))
-            return
-        size = float(np.einsum("ij,ij->", Z, Z)) * (1.0 if s is None else float(s.max()))
-        cuts = 2 if size > _ONE_CUT_SUFFICES * rho else 1
+                weight = sign * (1.0 if s is None else float(s[row]))
+                add_outer(self.hi, self.lo, z, weight, self.rest)
+            return len(Z)
+        cuts = next((c for c in _CUTS if size * cut_error(c) <= _ENOUGH * rho), _CUTS[-1])
+        additions = 0
         for term in gram_terms(Z, s, cuts):
-            add_matrix(self.hi, self.lo, term, sign)
+            add_matrix(self.hi, self.lo, term, sign, self.rest)
+            additions += 1
+        self.lost += len(Z) * cut_error(cuts) * squares
+        return additions
+
+    def _round(self, additions: int, before: FloatArray) -> None:
+        """Count what so many additions may have rounded away."""
+        largest = np.maximum(np.maximum(before, self.diagonal()), 0.0)
+        self.lost += additions * _ROUNDING[self.rest is not None] * largest
 
     def _rows(self, phi: FloatArray, t: FloatArray) -> FloatArray:
         """The rows z = (phi, 1, t)."""
@@ -119,14 +152,21 @@ class Moments:
 
     def join(self, other: Moments, sign: float) -> None:
         """Add (sign = 1) or take off (sign = -1) the moments of other rows."""
-        add_twofold(self.hi, self.lo, other.hi, other.lo, sign)
+        before = self.diagonal()
+        if self.rest is None and other.rest is not None:
+            self.rest = np.zeros_like(self.hi)
+        add_twofold(self.hi, self.lo, other.hi, other.lo, sign, self.rest, other.rest)
+        self._round(1, np.maximum(before, other.diagonal()))
+        # by Cauchy's inequality the roots of the sums bound the sum of the two errors
+        self.lost += other.lost
         self.n += int(sign) * other.n
         self.n_heavy += int(sign) * other.n_heavy
         self.n_rough += other.n_rough
 
     def clear(self) -> None:
         """Nothing is left: not even the rounding of what was there."""
-        self.hi[:], self.lo[:] = 0.0, 0.0
+        self.hi[:], self.lo[:], self.lost[:] = 0.0, 0.0, 0.0
+        self.rest = None
 
     @property
     def total_weight(self) -> float:

@@ -3,8 +3,11 @@
 
 With S_0 = V diag(lambda) V' (the moments about the mean, without rho), (S_0 + rho I)^-1 is
 V diag(1 / (lambda + rho)) V' for every rho. Solutions are corrected by the exact residual as
-everywhere else. The leverage of a row is h_i = s_i ((phi_i - mu)' S^-1 (phi_i - mu) + 1/c), and
-without the row its output would be t_i - (t_i - f_i) / (1 - h_i).
+everywhere else. Eigenvalues are off by roundings of the largest one: where rho is not well above
+that, because one feature is huge, S is factored for it, which no scaling of the features spoils.
+
+The leverage of a row is h_i = s_i ((phi_i - mu)' S^-1 (phi_i - mu) + 1/c), and without the row its
+output would be t_i - (t_i - f_i) / (1 - h_i).
 """
 
 from __future__ import annotations
@@ -17,13 +20,14 @@ import numpy.typing as npt
 
 from adiabat._core.twofold import centred
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix
-from adiabat.lssvm.machine import LeastSquares, right_sides
+from adiabat.lssvm.machine import LeastSquares
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Where 1 - h is smaller, it has lost digits: the row is better taken off for good.
 LEAST_REST: Final = 1e-6
-_CORRECTIONS: Final = 4
+# Eigenvalues may be off by this part of rho.
+_RESOLVED: Final = 1e-8
 
 
 @dataclass(frozen=True)
@@ -49,34 +53,32 @@ class Spectrum:
         values, vectors = np.linalg.eigh(S)
         return cls(np.maximum(values, 0.0), vectors, mean, model.moments.total_weight)
 
-    def solution(self, model: LeastSquares, rho: float) -> FloatArray:
-        """What the machine's solution would be with another rho."""
-        other = model.with_rho(rho, self.matrix(rho, model.intercept))
-        right = right_sides(other.moments, other.intercept, other.combine)
-        answer = other.matrix.solve(right[0])
-        for _ in range(_CORRECTIONS):
-            correction = other.matrix.solve(other.lacking(answer, right))
-            answer = answer + correction
-            if np.abs(correction).max(initial=0.0) <= 1e-15 * np.abs(answer).max(initial=0.0):
-                break
-        return answer
+    def resolves(self, rho: float) -> bool:
+        """Whether the eigenvalues are exact enough for a rho."""
+        off = len(self.values) * np.finfo(np.float64).eps * float(self.values.max(initial=0.0))
+        return bool(off <= _RESOLVED * rho)
 
-    def matrix(self, rho: float, intercept: bool) -> AuxiliaryMatrix:
-        """The auxiliary matrix of a rho."""
+    def machine(self, model: LeastSquares, rho: float) -> LeastSquares:
+        """The machine with another rho, its solution as exact as any."""
+        if not self.resolves(rho):
+            return LeastSquares.solved(
+                model.moments, rho, model.intercept, model.tol, model.combine
+            )
         inverse = (self.vectors / (self.values + rho)) @ self.vectors.T
-        return AuxiliaryMatrix(self.mean, self.total, intercept, None, np.asfortranarray(inverse))
+        matrix = AuxiliaryMatrix(
+            self.mean, self.total, model.intercept, None, np.asfortranarray(inverse)
+        )
+        return model.with_rho(rho, matrix)
 
-    def projections(self, phi: FloatArray) -> FloatArray:
-        """Squares of the rows' coordinates along the eigenvectors, about the mean."""
-        return np.asarray(((phi - self.mean) @ self.vectors) ** 2)
+    def quadratics(self, phi: FloatArray, rhos: FloatArray) -> FloatArray:
+        """(phi - mu)' S^-1 (phi - mu) of each row, for each rho a column."""
+        squares = ((phi - self.mean) @ self.vectors) ** 2
+        return np.asarray(squares @ (1.0 / (self.values[:, None] + rhos)))
 
 
-def leverages(
-    squares: FloatArray, spectrum: Spectrum, rho: float, intercept: bool, s: FloatArray
-) -> FloatArray:
-    """Leverage h of each row, from `Spectrum.projections`."""
-    quadratic = squares @ (1.0 / (spectrum.values + rho))
-    return np.asarray(s * (quadratic + (1.0 / spectrum.total if intercept else 0.0)))
+def leverages(quadratic: FloatArray, total: float, intercept: bool, s: FloatArray) -> FloatArray:
+    """Leverage h of each row."""
+    return np.asarray(s * (quadratic + (1.0 / total if intercept else 0.0)))
 
 
 def without_itself(aims: FloatArray, outputs: FloatArray, h: FloatArray) -> FloatArray:
