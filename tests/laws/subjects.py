@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All nine estimators behind the same verbs, each with its truth.
+
+A subject is a model and the rows that it should hold. Samples go by id, also those of estimators
+that keep no rows; decision values are one column, in the units of f; `truth` is the optimum on the
+rows that it should hold, to hundreds of digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from adiabat import (
+    LSSVC,
+    LSSVR,
+    SVC,
+    SVDD,
+    SVR,
+    IncrementalPipeline,
+    KernelLSSVC,
+    KernelLSSVR,
+    OneClassSVM,
+)
+from adiabat.feature_maps import Nystroem, Polynomial
+from adiabat.kernels import make_kernel
+from adiabat.preprocessing.scaler import StandardScaler
+
+from laws.streams import Correct, write_down
+from oracles.exact_models import Truth, least_squares_truth, machine_truth
+from oracles.exact_numbers import exact, gram, product
+from oracles.operations import Add, Remove, Roster, Update
+
+Vector = npt.NDArray[np.float64]
+
+KERNELS: dict[str, dict[str, Any]] = {
+    "linear": {"kernel": "linear"},
+    "poly2": {"kernel": "poly", "degree": 2, "gamma": 0.4, "coef0": 1.0},
+    "poly3": {"kernel": "poly", "degree": 3, "gamma": 0.4, "coef0": 1.0},
+    "poly5": {"kernel": "poly", "degree": 5, "gamma": 0.4, "coef0": 1.0},
+    "rbf": {"kernel": "rbf", "gamma": 0.4},
+    "laplacian": {"kernel": "laplacian", "gamma": 0.4},
+    "chi2": {"kernel": "chi2", "gamma": 0.4},
+}
+REGRESSION = ("SVR", "LSSVR", "KernelLSSVR", "IncrementalPipeline SVR")
+
+#: What a model may be off by where its certificate does not say: a part of the target's size.
+FALLBACK = 1e-6
+
+
+class Subject:
+    """A model and the rows that it should hold."""
+
+    def __init__(self, model: Any, kind: str) -> None:
+        self.model, self.kind = model, kind
+        self.roster: Roster | None = None
+
+    # -- verbs -----------------------------------------------------------------------------------
+
+    def fit(self, rows: Roster) -> Subject:
+        self.model.fit(*self._given(rows), sample_weight=rows.sample_weight, ids=rows.ids)
+        self.roster = _copied(rows)
+        return self
+
+    def learn(self, rows: Roster) -> Subject:
+        """`partial_fit`."""
+        self.model.partial_fit(*self._given(rows), sample_weight=rows.sample_weight, ids=rows.ids)
+        if self.roster is None:
+            self.roster = _copied(rows)
+        else:
+            write_down(self.roster, Add(rows.X, rows.y, rows.ids, rows.sample_weight))
+        return self
+
+    def forget(self, ids: Any) -> Subject:
+        self.model.forget(ids)
+        write_down(self._held, Remove(np.asarray(ids)))
+        return self
+
+    def revise(self, ids: Any, y: Any) -> Subject:
+        """Other targets; those of a kind without targets are let be."""
+        if self.supervised:
+            self.model.revise(ids, y=y)
+            write_down(self._held, Correct(np.asarray(ids), y=y))
+        return self
+
+    def update(self, rows: Roster, remove: Any) -> Subject:
+        X, *y = self._given(rows)
+        self.model.update(
+            X, *y, ids=rows.ids, sample_weight=rows.sample_weight, remove=np.asarray(remove)
+        )
+        write_down(
+            self._held, Update(rows.X, rows.y, rows.ids, rows.sample_weight, np.asarray(remove))
+        )
+        return self
+
+    # -- what it says ----------------------------------------------------------------------------
+
+    @property
+    def supervised(self) -> bool:
+        return self.kind not in ("one_class", "svdd")
+
+    @property
+    def reported(self) -> Any:
+        """The certificate of the last update."""
+        return self.model.last_update_.certificate
+
+    def certificate(self) -> Any:
+        """The certificate, made afresh."""
+        return self.model.certificate()
+
+    def decide(self, X: Any) -> Vector:
+        """f, or f - k(x, x) / 2 of a sphere."""
+        decide = "predict" if self.kind == "svr" else "decision_function"
+        values: Vector = np.asarray(getattr(self.model, decide)(X), dtype=np.float64)
+        return 0.5 * values if self.kind == "svdd" else values
+
+    def state(self) -> tuple[Any, ...]:
+        """What a user can see of it, to the last bit."""
+        X = self._held.X
+        return self.decide(X).tolist(), self.model.predict(X).tolist(), str(self.model.last_update_)
+
+    # -- the truth -------------------------------------------------------------------------------
+
+    def truths(self) -> list[Truth]:
+        """The optima that a model may be: for the kernel, and for its rounded values."""
+        rows = self._held
+        params, X = self._parameters(), self._features(rows.X)
+        given = params, X, rows.y, rows.sample_weight
+        found = [machine_truth(self.kind, *given)]
+        kernel = make_kernel(
+            params["kernel"], gamma=params.get("gamma", 1.0), degree=params.get("degree", 3),
+            coef0=params.get("coef0", 0.0), X=X, shift_free=self.kind in ("svc", "svr"),
+        )  # fmt: skip
+        K = kernel.block(X, X)
+        try:
+            found.append(machine_truth(self.kind, *given, K))
+        except ArithmeticError:
+            pass
+        return found
+
+    def _parameters(self) -> dict[str, Any]:
+        machine = getattr(self.model, "estimator_", self.model)
+        names = {"svc": ("C",), "svr": ("C", "epsilon"), "one_class": ("nu",), "svdd": ("C",)}
+        values = {name: getattr(machine, name) for name in (*names[self.kind], "kernel")}
+        if machine.kernel == "poly":
+            values |= {"degree": machine.degree, "coef0": machine.coef0}
+        return values if machine.kernel == "linear" else {**values, "gamma": machine.gamma_}
+
+    def _features(self, X: Any) -> Any:
+        """What the machine itself sees of rows."""
+        return self.model.scaler_.transform(X) if hasattr(self.model, "scaler_") else X
+
+    def _given(self, rows: Roster) -> tuple[Any, ...]:
+        return (rows.X, rows.y) if self.supervised else (rows.X,)
+
+    @property
+    def _held(self) -> Roster:
+        assert self.roster is not None
+        return self.roster
+
+
+class KernelLeastSquares(Subject):
+    """Of the machines whose dual is a linear system."""
+
+    def truths(self) -> list[Truth]:
+        rows, model = self._held, self.model
+        params: dict[str, Any] = {"kernel": model.kernel}
+        if model.kernel != "linear":
+            params |= {"gamma": model.gamma_, "degree": model.degree, "coef0": model.coef0}
+        targets = _columns(self.kind, rows.y)
+        return [
+            least_squares_truth(
+                lambda: gram(params, rows.X, rows.X), targets, rows.sample_weight, model.rho
+            )
+        ]
+
+
+class LeastSquares(Subject):
+    """Of the machines that keep no rows: they are told the rows themselves."""
+
+    def fit(self, rows: Roster) -> Subject:
+        self.model.fit(rows.X, rows.y, sample_weight=rows.sample_weight)
+        self.roster = _copied(rows)
+        return self
+
+    def learn(self, rows: Roster) -> Subject:
+        self.model.partial_fit(rows.X, rows.y, sample_weight=rows.sample_weight)
+        if self.roster is None:
+            self.roster = _copied(rows)
+        else:
+            write_down(self.roster, Add(rows.X, rows.y, rows.ids, rows.sample_weight))
+        return self
+
+    def forget(self, ids: Any) -> Subject:
+        X, y, weight = self._rows(ids)
+        self.model.forget(X, y, sample_weight=weight)
+        write_down(self._held, Remove(np.asarray(ids)))
+        return self
+
+    def revise(self, ids: Any, y: Any) -> Subject:
+        X, old, weight = self._rows(ids)
+        self.model.revise(X, old, X, y, sample_weight_old=weight, sample_weight_new=weight)
+        write_down(self._held, Correct(np.asarray(ids), y=y))
+        return self
+
+    def update(self, rows: Roster, remove: Any) -> Subject:
+        X, y, weight = self._rows(remove)
+        self.model.update(
+            rows.X, rows.y, sample_weight=rows.sample_weight,
+            remove_X=X, remove_y=y, remove_sample_weight=weight,
+        )  # fmt: skip
+        write_down(
+            self._held, Update(rows.X, rows.y, rows.ids, rows.sample_weight, np.asarray(remove))
+        )
+        return self
+
+    def truths(self) -> list[Truth]:
+        rows, model = self._held, self.model
+        features = rows.X
+        if model.feature_map is not None:
+            features = clone(model.feature_map).fit(rows.X).transform(rows.X)
+
+        def values() -> Any:
+            phi = exact(features)
+            return product(phi, phi.T.copy())
+
+        targets = _columns(self.kind, rows.y)
+        return [least_squares_truth(values, targets, rows.sample_weight, model.rho)]
+
+    def _rows(self, ids: Any) -> tuple[Any, Any, Any]:
+        held = self._held
+        place = {int(i): row for row, i in enumerate(held.ids)}
+        rows = [place[int(i)] for i in ids]
+        return held.X[rows], held.y[rows], held.sample_weight[rows]
+
+
+def _columns(kind: str, y: Any) -> Vector:
+    if kind == "svr":
+        return np.asarray(y, dtype=np.float64)
+    return np.where(np.asarray(y) == np.unique(y)[-1], 1.0, -1.0)
+
+
+def _copied(rows: Roster) -> Roster:
+    return Roster(rows.X.copy(), rows.y.copy(), rows.sample_weight.copy(), rows.ids.copy())
+
+
+# ---------------------------------------------------------------------------------------------
+# The nine
+
+
+def feature_map(kernel: str, width: int) -> Any:
+    """The map that stands for a kernel where there are no kernels; None is the features."""
+    params = KERNELS[kernel]
+    if params["kernel"] == "poly":
+        return Polynomial(params["degree"], params["gamma"], params["coef0"])
+    if kernel in ("rbf", "laplacian"):
+        landmarks = np.linspace(0.0, 1.0, 5 * width).reshape(width, 5).T
+        return Nystroem(landmarks, kernel, params["gamma"])
+    return None
+
+
+MACHINES: dict[str, tuple[Any, str]] = {
+    "SVC": (SVC, "svc"),
+    "SVR": (SVR, "svr"),
+    "OneClassSVM": (OneClassSVM, "one_class"),
+    "SVDD": (SVDD, "svdd"),
+}
+NINE = (*MACHINES, "LSSVC", "LSSVR", "KernelLSSVC", "KernelLSSVR", "IncrementalPipeline")
+
+
+def machine(name: str, kernel: dict[str, Any], C: float, **others: Any) -> Any:
+    """An unfitted machine; what C is to a classifier, nu is to OneClassSVM."""
+    kind = MACHINES[name][1]
+    own: dict[str, Any] = {"nu": 0.3} if kind == "one_class" else {"C": C}
+    return MACHINES[name][0](**kernel, **{**own, **others})
+
+
+def subject(
+    name: str, kernel: str, C: float, width: int, inner: str = "SVC", **others: Any
+) -> Subject:
+    """An unfitted subject: one of the nine; `inner` is the machine of a pipeline."""
+    if name in MACHINES:
+        return Subject(machine(name, KERNELS[kernel], C, **others), MACHINES[name][1])
+    if name == "IncrementalPipeline":
+        within = machine(inner, KERNELS[kernel], C, **others)
+        scaler = StandardScaler(with_mean=kernel != "chi2")  # which takes no negative features
+        return Subject(IncrementalPipeline(within, scaler), MACHINES[inner][1])
+    kind = "svr" if name in REGRESSION else "svc"
+    if name.startswith("Kernel"):
+        estimator = KernelLSSVC if kind == "svc" else KernelLSSVR
+        return KernelLeastSquares(estimator(rho=1.0 / C, **KERNELS[kernel], **others), kind)
+    plain: Any = LSSVC if kind == "svc" else LSSVR
+    mapped = feature_map(kernel, width)
+    return LeastSquares(plain(rho=1.0 / C, feature_map=mapped, **others), kind)
+
+
+# ---------------------------------------------------------------------------------------------
+# The verdict
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with a model, if anything; `off` is the worst row's, as a part of `allowed`."""
+
+    fault: str
+    off: float
+    allowed: float
+    detail: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.fault
+
+
+def judge(model: Subject) -> Verdict:
+    """Certificates of a model that was handed out, and its f against the truth."""
+    reported, afresh = model.reported, model.certificate()
+    off, allowed = distance(model, afresh)
+    detail = f"update: {reported}; certificate(): {afresh}"
+    if bool(reported.ok) != bool(afresh.ok):
+        return Verdict("the update and certificate() disagree", off, allowed, detail)
+    if not afresh.ok:
+        return Verdict("certificate() is not ok", off, allowed, detail)
+    if off > allowed:
+        return Verdict("f is off by more than f_error", off, allowed, detail)
+    return Verdict("", off, allowed)
+
+
+def distance(model: Subject, certificate: Any) -> tuple[float, float]:
+    """(off, allowed) at the worst row: how far f is from the nearer truth, and may be."""
+    values = model.decide(model._held.X)
+    pairs = []
+    for truth in model.truths():
+        off = truth.off(values)
+        f_error = getattr(certificate, "f_error", None)
+        if f_error is None:
+            allowed = FALLBACK * np.maximum(1.0, truth.target) + truth.rounding()
+        else:
+            # predictions are rounded after the certificate was made
+            allowed = np.full(len(off), float(f_error)) + truth.rounding(4.0)
+        worst = int(np.argmax(off / allowed))
+        pairs.append((float(off[worst]), float(allowed[worst])))
+    return min(pairs, key=lambda pair: pair[0] / pair[1])
