@@ -52,8 +52,9 @@ from benchmarks.tables import ROOT, Table, console, write_csv, write_markdown
 sys.path.insert(0, str(ROOT / "tests"))
 
 from adiabat import AdiabatError  # noqa: E402
-from laws.subjects import KERNELS, MACHINES, NINE, Subject, judge, subject  # noqa: E402
+from laws.subjects import MACHINES, NINE, Subject, judge, kind_of, subject  # noqa: E402
 from oracles.operations import Roster  # noqa: E402
+from oracles.problems import HOSTILE_KERNELS as KERNELS  # noqa: E402
 
 SEED = 14_000
 BLOCK = 450
@@ -145,19 +146,20 @@ def data(case: Case) -> tuple[Roster, int, Any]:
 
 
 def make(case: Case, rng: Any, rows: Roster) -> Subject:
+    """The estimator of a case; targets of a regression are written into the rows."""
     inner = str(rng.choice(list(MACHINES)))
-    C = case.C
-    novelty = inner if case.estimator == "IncrementalPipeline" else case.estimator
-    others = {}
-    if novelty == "SVDD":  # a smaller C cannot hold a sum of 1
-        C = max(C, 2.0 / (len(rows.ids) - 4 + min(1.0, case.weight)))
-    if novelty == "OneClassSVM":
-        others["nu"] = float(rng.choice([0.05, 0.2, 0.5, 0.9]))
-    model = subject(case.estimator, case.kernel, C, rows.X.shape[1], inner, **others)
-    if model.kind == "svr":
+    kind = kind_of(case.estimator, inner)
+    params: dict[str, Any] = {**KERNELS[case.kernel], "C": case.C}
+    nu = float(rng.choice([0.05, 0.2, 0.5, 0.9]))
+    if kind == "one_class":
+        del params["C"]
+        params["nu"] = nu
+    elif kind == "svdd":  # a smaller C cannot hold a sum of 1
+        params["C"] = max(case.C, 2.0 / (len(rows.ids) - 4 + min(1.0, case.weight)))
+    elif kind == "svr":
         clean = np.minimum(rows.X[:, 0], 1.0)
         rows.y = clean + np.round(0.1 * rng.standard_normal(len(clean)), 3)
-    return model
+    return subject(case.estimator, params, rows.X.shape[1], inner)
 
 
 def steps(case: Case, model: Subject, rows: Roster, outlier: int, rng: Any) -> Iterator[Any]:

@@ -34,19 +34,10 @@ from laws.streams import Correct, write_down
 from oracles.exact_models import Truth, least_squares_truth, machine_truth
 from oracles.exact_numbers import exact, gram, product
 from oracles.operations import Add, Remove, Roster, Update
+from oracles.problems import Problem
 
 Vector = npt.NDArray[np.float64]
 
-KERNELS: dict[str, dict[str, Any]] = {
-    "linear": {"kernel": "linear"},
-    "poly2": {"kernel": "poly", "degree": 2, "gamma": 0.4, "coef0": 1.0},
-    "poly3": {"kernel": "poly", "degree": 3, "gamma": 0.4, "coef0": 1.0},
-    "poly5": {"kernel": "poly", "degree": 5, "gamma": 0.4, "coef0": 1.0},
-    "rbf": {"kernel": "rbf", "gamma": 0.4},
-    "laplacian": {"kernel": "laplacian", "gamma": 0.4},
-    "chi2": {"kernel": "chi2", "gamma": 0.4},
-}
-REGRESSION = ("SVR", "LSSVR", "KernelLSSVR", "IncrementalPipeline SVR")
 
 #: What a model may be off by where its certificate does not say: a part of the target's size.
 FALLBACK = 1e-6
@@ -252,50 +243,59 @@ def _copied(rows: Roster) -> Roster:
 # The nine
 
 
-def feature_map(kernel: str, width: int) -> Any:
-    """The map that stands for a kernel where there are no kernels; None is the features."""
-    params = KERNELS[kernel]
-    if params["kernel"] == "poly":
-        return Polynomial(params["degree"], params["gamma"], params["coef0"])
-    if kernel in ("rbf", "laplacian"):
-        landmarks = np.linspace(0.0, 1.0, 5 * width).reshape(width, 5).T
-        return Nystroem(landmarks, kernel, params["gamma"])
-    return None
-
-
 MACHINES: dict[str, tuple[Any, str]] = {
     "SVC": (SVC, "svc"),
     "SVR": (SVR, "svr"),
     "OneClassSVM": (OneClassSVM, "one_class"),
     "SVDD": (SVDD, "svdd"),
 }
-NINE = (*MACHINES, "LSSVC", "LSSVR", "KernelLSSVC", "KernelLSSVR", "IncrementalPipeline")
+LEAST_SQUARES: dict[str, tuple[Any, str]] = {
+    "LSSVC": (LSSVC, "svc"),
+    "LSSVR": (LSSVR, "svr"),
+    "KernelLSSVC": (KernelLSSVC, "svc"),
+    "KernelLSSVR": (KernelLSSVR, "svr"),
+}
+NINE = (*MACHINES, *LEAST_SQUARES, "IncrementalPipeline")
 
 
-def machine(name: str, kernel: dict[str, Any], C: float, **others: Any) -> Any:
-    """An unfitted machine; what C is to a classifier, nu is to OneClassSVM."""
-    kind = MACHINES[name][1]
-    own: dict[str, Any] = {"nu": 0.3} if kind == "one_class" else {"C": C}
-    return MACHINES[name][0](**kernel, **{**own, **others})
+def kind_of(name: str, inner: str = "SVC") -> str:
+    """The kind of problem that an estimator solves; `inner` is the machine of a pipeline."""
+    return {**MACHINES, **LEAST_SQUARES}[inner if name == "IncrementalPipeline" else name][1]
 
 
-def subject(
-    name: str, kernel: str, C: float, width: int, inner: str = "SVC", **others: Any
-) -> Subject:
-    """An unfitted subject: one of the nine; `inner` is the machine of a pipeline."""
+def subject(name: str, params: dict[str, Any], width: int, inner: str = "SVC") -> Subject:
+    """An unfitted subject: one of the nine, with the parameters of a machine of its kind.
+
+    `width` is the number of features; for least squares 1 / C is rho.
+    """
+    kind = kind_of(name, inner)
     if name in MACHINES:
-        return Subject(machine(name, KERNELS[kernel], C, **others), MACHINES[name][1])
+        return Subject(MACHINES[name][0](**params), kind)
     if name == "IncrementalPipeline":
-        within = machine(inner, KERNELS[kernel], C, **others)
-        scaler = StandardScaler(with_mean=kernel != "chi2")  # which takes no negative features
-        return Subject(IncrementalPipeline(within, scaler), MACHINES[inner][1])
-    kind = "svr" if name in REGRESSION else "svc"
+        # a kernel of chi2 takes no negative features
+        scaler = StandardScaler(with_mean=params["kernel"] != "chi2")
+        return Subject(IncrementalPipeline(MACHINES[inner][0](**params), scaler), kind)
+    estimator, rho = LEAST_SQUARES[name][0], 1.0 / params["C"]
+    kernel = {key: params[key] for key in ("kernel", "gamma", "degree", "coef0") if key in params}
     if name.startswith("Kernel"):
-        estimator = KernelLSSVC if kind == "svc" else KernelLSSVR
-        return KernelLeastSquares(estimator(rho=1.0 / C, **KERNELS[kernel], **others), kind)
-    plain: Any = LSSVC if kind == "svc" else LSSVR
-    mapped = feature_map(kernel, width)
-    return LeastSquares(plain(rho=1.0 / C, feature_map=mapped, **others), kind)
+        return KernelLeastSquares(estimator(rho=rho, **kernel), kind)
+    return LeastSquares(estimator(rho=rho, feature_map=feature_map(kernel, width)), kind)
+
+
+def feature_map(params: dict[str, Any], width: int) -> Any:
+    """The map that stands for a kernel where there are no kernels; None is the features."""
+    if params["kernel"] == "poly":
+        return Polynomial(params["degree"], params["gamma"], params["coef0"])
+    if params["kernel"] in ("rbf", "laplacian"):
+        landmarks = np.linspace(0.0, 1.0, 5 * width).reshape(width, 5).T
+        return Nystroem(landmarks, params["kernel"], params["gamma"])
+    return None
+
+
+def subject_of(name: str, problem: Problem, inner: str = "SVC") -> Subject:
+    """An unfitted subject for a problem of its kind."""
+    assert problem.kind == kind_of(name, inner)
+    return subject(name, problem.params, problem.X.shape[1], inner)
 
 
 # ---------------------------------------------------------------------------------------------
