@@ -73,7 +73,7 @@ def assert_same_decisions(one: Subject, other: Subject, X: Any, why: str) -> Non
     a, b = one.decide(X), other.decide(X)
     size = np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
     allowed = (known_to(one) + known_to(other)) * np.ones(len(a)) + ROUNDINGS * EPS * size
-    allowed = allowed + rounding_at(one, X)
+    allowed = allowed + ROUNDINGS * EPS * one.roundings(X)
     worst = int(np.argmax(np.abs(a - b) / allowed))
     assert np.abs(a - b)[worst] <= allowed[worst], (
         f"{why}: decisions of row {worst} are {a[worst]!r} and {b[worst]!r}, "
@@ -83,20 +83,6 @@ def assert_same_decisions(one: Subject, other: Subject, X: Any, why: str) -> Non
     clear = np.abs(a) > allowed
     if one.kind != "svr":
         np.testing.assert_array_equal(labels[0][clear], labels[1][clear], err_msg=why)
-
-
-def rounding_at(model: Subject, X: Any) -> Any:
-    """Roundings of f at rows: of the terms k(x, x_j) u_j, where the model has them."""
-    machine = getattr(model.model, "estimator_", model.model)
-    if not hasattr(machine, "support_"):
-        return np.zeros(len(X))
-    params = model._parameters()
-    held, points = model._features(model._held.X), model._features(X)
-    K = np.abs(gram_of(params, points, held[machine.support_]))
-    size = K @ np.abs(machine.dual_coef_[0]) + np.abs(machine.intercept_[0])
-    if model.kind == "svdd":
-        size = size + np.array([gram_of(params, x[None], x[None])[0, 0] for x in points])
-    return ROUNDINGS * EPS * size
 
 
 def life(model: Subject, problem: Problem, rng: Rng) -> Any:
@@ -220,7 +206,7 @@ def rescaling_changes_nothing_but_units(name: str, problem: Problem, rng: Rng) -
         return
     a, b = one.decide(problem.X), other.decide(scaled.X) / unit
     allowed = known_to(one) + known_to(other) / unit + ROUNDINGS * EPS * np.maximum(1.0, np.abs(a))
-    allowed = allowed + rounding_at(one, problem.X)
+    allowed = allowed + ROUNDINGS * EPS * one.roundings(problem.X)
     worst = int(np.argmax(np.abs(a - b) / allowed))
     assert abs(a[worst] - b[worst]) <= allowed[worst], (
         f"features x {factor:g}: decisions of row {worst} are {a[worst]!r} and {b[worst]!r}"

@@ -34,7 +34,7 @@ from laws.streams import Correct, write_down
 from oracles.exact_models import Truth, least_squares_truth, machine_truth
 from oracles.exact_numbers import exact, gram, product
 from oracles.operations import Add, Remove, Roster, Update
-from oracles.problems import Problem
+from oracles.problems import Problem, gram_of
 
 Vector = npt.NDArray[np.float64]
 
@@ -114,6 +114,17 @@ class Subject:
         X = self._held.X
         return self.decide(X).tolist(), self.model.predict(X).tolist(), str(self.model.last_update_)
 
+    def roundings(self, X: Any) -> Vector:
+        """What the rounding of f at rows is relative to: sum_j |k(x, x_j) u_j| + |b|."""
+        machine = getattr(self.model, "estimator_", self.model)
+        params = self._parameters()
+        held, points = self._features(self._held.X), self._features(X)
+        K = np.abs(gram_of(params, points, held[machine.support_]))
+        size: Vector = K @ np.abs(machine.dual_coef_[0]) + np.abs(machine.intercept_[0])
+        if self.kind == "svdd":
+            size = size + np.array([gram_of(params, x[None], x[None])[0, 0] for x in points])
+        return size
+
     # -- the truth -------------------------------------------------------------------------------
 
     def truths(self) -> list[Truth]:
@@ -157,11 +168,21 @@ class Subject:
 class KernelLeastSquares(Subject):
     """Of the machines whose dual is a linear system."""
 
+    def _parameters(self) -> dict[str, Any]:
+        model = self.model
+        if model.kernel == "linear":
+            return {"kernel": model.kernel}
+        own = {name: getattr(model, name) for name in ("kernel", "degree", "coef0")}
+        return {**own, "gamma": model.gamma_}
+
+    def roundings(self, X: Any) -> Vector:
+        K = np.abs(gram_of(self._parameters(), X, self._held.X))
+        size: Vector = K @ np.abs(self.model.dual_coef_[0]) + np.abs(self.model.intercept_[0])
+        return size
+
     def truths(self) -> list[Truth]:
         rows, model = self._held, self.model
-        params: dict[str, Any] = {"kernel": model.kernel}
-        if model.kernel != "linear":
-            params |= {"gamma": model.gamma_, "degree": model.degree, "coef0": model.coef0}
+        params = self._parameters()
         targets = _columns(self.kind, rows.y)
         return [
             least_squares_truth(
@@ -209,11 +230,18 @@ class LeastSquares(Subject):
         )
         return self
 
+    def _features(self, X: Any) -> Any:
+        mapping = self.model.feature_map
+        return X if mapping is None else clone(mapping).fit(X).transform(X)
+
+    def roundings(self, X: Any) -> Vector:
+        w, b = np.ravel(self.model.coef_), np.ravel(self.model.intercept_)
+        size: Vector = np.abs(self._features(X)) @ np.abs(w) + np.abs(b[0])
+        return size
+
     def truths(self) -> list[Truth]:
         rows, model = self._held, self.model
-        features = rows.X
-        if model.feature_map is not None:
-            features = clone(model.feature_map).fit(rows.X).transform(rows.X)
+        features = self._features(rows.X)
 
         def values() -> Any:
             phi = exact(features)
@@ -319,19 +347,20 @@ class Verdict:
 def judge(model: Subject) -> Verdict:
     """Certificates of a model that was handed out, and its f against the truth."""
     reported, afresh = model.reported, model.certificate()
-    off, allowed = distance(model, afresh)
+    off, allowed, value = distance(model, afresh)
     detail = f"update: {reported}; certificate(): {afresh}"
     if bool(reported.ok) != bool(afresh.ok):
         return Verdict("the update and certificate() disagree", off, allowed, detail)
     if not afresh.ok:
         return Verdict("certificate() is not ok", off, allowed, detail)
     if off > allowed:
-        return Verdict("f is off by more than f_error", off, allowed, detail)
+        zero = ", a decision set to 0" if value == 0.0 and not model.supervised else ""
+        return Verdict(f"f is off by more than f_error{zero}", off, allowed, detail)
     return Verdict("", off, allowed)
 
 
-def distance(model: Subject, certificate: Any) -> tuple[float, float]:
-    """(off, allowed) at the worst row: how far f is from the nearer truth, and may be."""
+def distance(model: Subject, certificate: Any) -> tuple[float, float, float]:
+    """At the worst row: how far f is from the nearer truth, how far it may be, and f."""
     values = model.decide(model._held.X)
     pairs = []
     for truth in model.truths():
@@ -343,5 +372,5 @@ def distance(model: Subject, certificate: Any) -> tuple[float, float]:
             # predictions are rounded after the certificate was made
             allowed = np.full(len(off), float(f_error)) + truth.rounding(4.0)
         worst = int(np.argmax(off / allowed))
-        pairs.append((float(off[worst]), float(allowed[worst])))
+        pairs.append((float(off[worst]), float(allowed[worst]), float(values[worst])))
     return min(pairs, key=lambda pair: pair[0] / pair[1])
