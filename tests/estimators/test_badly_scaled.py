@@ -241,17 +241,19 @@ def test_a_sphere_of_one_row_and_a_light_one(weight: float) -> None:
     assert_right(model)
 
 
-@pytest.mark.parametrize("weight", [1e-12, 1e-9, 1e-6])
-def test_b_follows_a_tiny_weight(weight: float) -> None:
-    """Balanced classes at C leave b an interval; a row of any weight more fixes it."""
-    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
-    y = np.array([-1, 1, -1, 1, 1])
-    weights = np.array([1.0, 1.0, 1.0, 1.0, weight])
-    model = fitted(SVC(C=0.01, kernel="rbf", gamma=1.0), X, y, weights)
-    (truth, *_) = model.truths()
-    assert float(truth.shift[1] - truth.shift[0]) < 1e-9  # so that b is fixed
-    assert_right(model)
-    assert np.abs(model.decide(X) - [float(f) for f in truth.f]).max() < 1e-6
+@pytest.mark.parametrize("n", [10, 100, 600, 2000])
+@pytest.mark.parametrize("weight", [1e-12, 1e-9])
+def test_b_follows_a_tiny_weight(n: int, weight: float) -> None:
+    """Balanced classes at C leave b an interval; a row of any weight more fixes it.
+
+    Rows are so far apart that K is the identity. The last one rises to its bound, another one gives
+    way by as much, and so has f = C + b = 1.
+    """
+    X, y = np.arange(n + 1.0)[:, None], np.append(np.tile([1, -1], n // 2), 1)
+    weights = np.append(np.ones(n), weight)
+    model = SVC(C=0.01, gamma=1000.0).fit(X, y, weights)
+    assert model.certificate().ok
+    np.testing.assert_allclose(model.intercept_, 0.99, rtol=0.0, atol=1e-9)
 
 
 def test_one_against_rest_is_even_where_a_pair_ties() -> None:

@@ -28,6 +28,7 @@ from .machines import one_class_rows, sphere_rows, svr_rows
 
 Vector = npt.NDArray[np.float64]
 LEAST_SQUARES_DIGITS = 200
+MANY_ROWS = 60  # above which an interior point solver says where to start
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,11 @@ def machine_truth(
         own = floats(np.diagonal(matrix()))
     rows = rows_of(kind, params, y, weight, own)
     at = np.repeat(np.arange(n), 2) if kind == "svr" else np.arange(n)
-    found = exact_qp.solve(matrix, rows, at, check=K is not None)
+    start = None
+    if n > MANY_ROWS:
+        with digits(exact_qp.DIGITS[0]):
+            start = exact_qp.near(floats(matrix()), rows, at)
+    found = exact_qp.solve(matrix, rows, at, start, check=K is not None)
     low, high = exact_qp.bias_range(matrix, rows, at, found)
     first = slice(None, None, 2) if kind == "svr" else slice(None)
     with digits(found.digits):

@@ -201,6 +201,37 @@ def test_a_start_changes_nothing_but_the_steps() -> None:
     assert warm.steps < cold.steps
 
 
+@pytest.mark.parametrize("kernel", problems.HOSTILE_KERNELS)
+def test_many_rows_from_a_start_nearby(kernel: str) -> None:
+    rng = np.random.default_rng(4)
+    problem = problems.outlier(kernel)(rng)
+    more = problem.draw(rng, 76)
+    X, y = np.vstack([problem.X, more.X]), np.concatenate([problem.y, more.y])
+    rows, params = batch_qp.svc_rows(y, 1.0), problem.params
+
+    def K() -> Any:
+        return exact_numbers.gram(params, X, X)
+
+    with digits(100):
+        start = exact_qp.near(floats(K()), rows)
+    warm = exact_qp.solve(K, rows, start=start, check=False)
+    cold = exact_qp.solve(K, rows, check=False)
+    assert max(abs(warm.f - cold.f) / cold.size) < 1e-40
+    assert np.all((rows.lo <= start) & (start <= rows.hi))
+
+
+@pytest.mark.parametrize("name", problems.HOSTILE)
+@pytest.mark.parametrize("kind", kinds.KINDS)
+def test_hostile_families_have_a_truth(kind: str, name: str) -> None:
+    problem = kinds.hostile(kind)[name](np.random.default_rng(5))
+    truth = exact_models.machine_truth(
+        kind, problem.params, problem.X, problem.y, problem.sample_weight
+    )
+    assert np.isfinite(floats(truth.f)).all() and truth.off(floats(truth.f)).max() <= max(
+        EPS * truth.size
+    )
+
+
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "laplacian", "chi2"])
 def test_kernels_are_those_of_the_definitions(kernel: str) -> None:
     rng = np.random.default_rng(0)
