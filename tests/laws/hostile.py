@@ -93,12 +93,12 @@ def life(model: Subject, problem: Problem, rng: Rng) -> Any:
         return
     fresh = _fresh(model, problem, rng, 3)
     yield "partial_fit", attempted(model, lambda: model.learn(fresh), problem)
-    some = rng.choice(model._held.ids, 2, replace=False)
+    some = rng.choice(model.held_rows.ids, 2, replace=False)
     labels = rng.permutation(problem.y)[:2]
     yield "revise", attempted(model, lambda: model.revise(some, labels), problem)
-    large = largest(model._held)
+    large = largest(model.held_rows)
     yield "forget", attempted(model, lambda: model.forget([large]), problem)
-    fresh, going = _fresh(model, problem, rng, 2), largest(model._held)
+    fresh, going = _fresh(model, problem, rng, 2), largest(model.held_rows)
     yield "update", attempted(model, lambda: model.update(fresh, [going]), problem)
 
 
@@ -109,7 +109,7 @@ def largest(rows: Roster) -> int:
 
 def _fresh(model: Subject, problem: Problem, rng: Rng, count: int) -> Roster:
     drawn = problem.draw(rng, count)
-    ids = model._held.next_id + np.arange(count)
+    ids = model.held_rows.next_id + np.arange(count)
     return Roster(drawn.X, drawn.y, drawn.sample_weight, ids)
 
 
@@ -124,7 +124,7 @@ def the_update_and_the_certificate_agree(name: str, problem: Problem, rng: Rng) 
         if done:
             reported, afresh = model.reported, model.certificate()
             assert reported.ok == afresh.ok, f"after {step}: {reported}; afresh: {afresh}"
-            assert reported.n_samples == afresh.n_samples == len(model._held.ids)
+            assert reported.n_samples == afresh.n_samples == len(model.held_rows.ids)
             assert reported.n_support == afresh.n_support
 
 
@@ -149,9 +149,7 @@ def f_is_off_by_no_more_than_f_error(name: str, problem: Problem, rng: Rng) -> N
             )
 
 
-def an_outlier_learned_and_forgotten_leaves_no_trace(
-    name: str, problem: Problem, rng: Rng
-) -> None:
+def an_outlier_learned_and_forgotten_leaves_no_trace(name: str, problem: Problem, rng: Rng) -> None:
     """A model that forgets its largest row is the model that never saw it, however it was learned:
     first, last, or with all others."""
     rows = Roster.of(problem)

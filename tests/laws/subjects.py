@@ -68,14 +68,14 @@ class Subject:
 
     def forget(self, ids: Any) -> Subject:
         self.model.forget(ids)
-        write_down(self._held, Remove(np.asarray(ids)))
+        write_down(self.held_rows, Remove(np.asarray(ids)))
         return self
 
     def revise(self, ids: Any, y: Any) -> Subject:
         """Other targets; those of a kind without targets are let be."""
         if self.supervised:
             self.model.revise(ids, y=y)
-            write_down(self._held, Correct(np.asarray(ids), y=y))
+            write_down(self.held_rows, Correct(np.asarray(ids), y=y))
         return self
 
     def update(self, rows: Roster, remove: Any) -> Subject:
@@ -84,7 +84,7 @@ class Subject:
             X, *y, ids=rows.ids, sample_weight=rows.sample_weight, remove=np.asarray(remove)
         )
         write_down(
-            self._held, Update(rows.X, rows.y, rows.ids, rows.sample_weight, np.asarray(remove))
+            self.held_rows, Update(rows.X, rows.y, rows.ids, rows.sample_weight, np.asarray(remove))
         )
         return self
 
@@ -111,14 +111,14 @@ class Subject:
 
     def state(self) -> tuple[Any, ...]:
         """What a user can see of it, to the last bit."""
-        X = self._held.X
+        X = self.held_rows.X
         return self.decide(X).tolist(), self.model.predict(X).tolist(), str(self.model.last_update_)
 
     def roundings(self, X: Any) -> Vector:
         """What the rounding of f at rows is relative to: sum_j |k(x, x_j) u_j| + |b|."""
         machine = getattr(self.model, "estimator_", self.model)
-        params = self._parameters()
-        held, points = self._features(self._held.X), self._features(X)
+        params = self.parameters()
+        held, points = self.features(self.held_rows.X), self.features(X)
         K = np.abs(gram_of(params, points, held[machine.support_]))
         size: Vector = K @ np.abs(machine.dual_coef_[0]) + np.abs(machine.intercept_[0])
         if self.kind == "svdd":
@@ -129,8 +129,8 @@ class Subject:
 
     def truths(self) -> list[Truth]:
         """The optima that a model may be: for the kernel, and for its rounded values."""
-        rows = self._held
-        params, X = self._parameters(), self._features(rows.X)
+        rows = self.held_rows
+        params, X = self.parameters(), self.features(rows.X)
         given = params, X, rows.y, rows.sample_weight
         found = [machine_truth(self.kind, *given)]
         kernel = make_kernel(
@@ -144,7 +144,7 @@ class Subject:
             pass
         return found
 
-    def _parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
         machine = getattr(self.model, "estimator_", self.model)
         names = {"svc": ("C",), "svr": ("C", "epsilon"), "one_class": ("nu",), "svdd": ("C",)}
         values = {name: getattr(machine, name) for name in (*names[self.kind], "kernel")}
@@ -152,7 +152,7 @@ class Subject:
             values |= {"degree": machine.degree, "coef0": machine.coef0}
         return values if machine.kernel == "linear" else {**values, "gamma": machine.gamma_}
 
-    def _features(self, X: Any) -> Any:
+    def features(self, X: Any) -> Any:
         """What the machine itself sees of rows."""
         return self.model.scaler_.transform(X) if hasattr(self.model, "scaler_") else X
 
@@ -160,7 +160,7 @@ class Subject:
         return (rows.X, rows.y) if self.supervised else (rows.X,)
 
     @property
-    def _held(self) -> Roster:
+    def held_rows(self) -> Roster:
         assert self.roster is not None
         return self.roster
 
@@ -168,7 +168,7 @@ class Subject:
 class KernelLeastSquares(Subject):
     """Of the machines whose dual is a linear system."""
 
-    def _parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
         model = self.model
         if model.kernel == "linear":
             return {"kernel": model.kernel}
@@ -176,13 +176,13 @@ class KernelLeastSquares(Subject):
         return {**own, "gamma": model.gamma_}
 
     def roundings(self, X: Any) -> Vector:
-        K = np.abs(gram_of(self._parameters(), X, self._held.X))
+        K = np.abs(gram_of(self.parameters(), X, self.held_rows.X))
         size: Vector = K @ np.abs(self.model.dual_coef_[0]) + np.abs(self.model.intercept_[0])
         return size
 
     def truths(self) -> list[Truth]:
-        rows, model = self._held, self.model
-        params = self._parameters()
+        rows, model = self.held_rows, self.model
+        params = self.parameters()
         targets = _columns(self.kind, rows.y)
         return [
             least_squares_truth(
@@ -210,13 +210,13 @@ class LeastSquares(Subject):
     def forget(self, ids: Any) -> Subject:
         X, y, weight = self._rows(ids)
         self.model.forget(X, y, sample_weight=weight)
-        write_down(self._held, Remove(np.asarray(ids)))
+        write_down(self.held_rows, Remove(np.asarray(ids)))
         return self
 
     def revise(self, ids: Any, y: Any) -> Subject:
         X, old, weight = self._rows(ids)
         self.model.revise(X, old, X, y, sample_weight_old=weight, sample_weight_new=weight)
-        write_down(self._held, Correct(np.asarray(ids), y=y))
+        write_down(self.held_rows, Correct(np.asarray(ids), y=y))
         return self
 
     def update(self, rows: Roster, remove: Any) -> Subject:
@@ -226,22 +226,22 @@ class LeastSquares(Subject):
             remove_X=X, remove_y=y, remove_sample_weight=weight,
         )  # fmt: skip
         write_down(
-            self._held, Update(rows.X, rows.y, rows.ids, rows.sample_weight, np.asarray(remove))
+            self.held_rows, Update(rows.X, rows.y, rows.ids, rows.sample_weight, np.asarray(remove))
         )
         return self
 
-    def _features(self, X: Any) -> Any:
+    def features(self, X: Any) -> Any:
         mapping = self.model.feature_map
         return X if mapping is None else clone(mapping).fit(X).transform(X)
 
     def roundings(self, X: Any) -> Vector:
         w, b = np.ravel(self.model.coef_), np.ravel(self.model.intercept_)
-        size: Vector = np.abs(self._features(X)) @ np.abs(w) + np.abs(b[0])
+        size: Vector = np.abs(self.features(X)) @ np.abs(w) + np.abs(b[0])
         return size
 
     def truths(self) -> list[Truth]:
-        rows, model = self._held, self.model
-        features = self._features(rows.X)
+        rows, model = self.held_rows, self.model
+        features = self.features(rows.X)
 
         def values() -> Any:
             phi = exact(features)
@@ -251,7 +251,7 @@ class LeastSquares(Subject):
         return [least_squares_truth(values, targets, rows.sample_weight, model.rho)]
 
     def _rows(self, ids: Any) -> tuple[Any, Any, Any]:
-        held = self._held
+        held = self.held_rows
         place = {int(i): row for row, i in enumerate(held.ids)}
         rows = [place[int(i)] for i in ids]
         return held.X[rows], held.y[rows], held.sample_weight[rows]
@@ -332,11 +332,12 @@ def subject_of(name: str, problem: Problem, inner: str = "SVC") -> Subject:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong with a model, if anything; `off` is the worst row's, as a part of `allowed`."""
+    """What is wrong with a model, if anything; `off` and `allowed` are those of the worst row."""
 
     fault: str
     off: float
     allowed: float
+    f_error: float | None = None
     detail: str = ""
 
     @property
@@ -349,19 +350,21 @@ def judge(model: Subject) -> Verdict:
     reported, afresh = model.reported, model.certificate()
     off, allowed, value = distance(model, afresh)
     detail = f"update: {reported}; certificate(): {afresh}"
+    f_error = getattr(afresh, "f_error", None)
+    figures = off, allowed, f_error
     if bool(reported.ok) != bool(afresh.ok):
-        return Verdict("the update and certificate() disagree", off, allowed, detail)
+        return Verdict("the update and certificate() disagree", *figures, detail)
     if not afresh.ok:
-        return Verdict("certificate() is not ok", off, allowed, detail)
+        return Verdict("certificate() is not ok", *figures, detail)
     if off > allowed:
         zero = ", a decision set to 0" if value == 0.0 and not model.supervised else ""
-        return Verdict(f"f is off by more than f_error{zero}", off, allowed, detail)
-    return Verdict("", off, allowed)
+        return Verdict(f"f is off by more than f_error{zero}", *figures, detail)
+    return Verdict("", *figures)
 
 
 def distance(model: Subject, certificate: Any) -> tuple[float, float, float]:
     """At the worst row: how far f is from the nearer truth, how far it may be, and f."""
-    values = model.decide(model._held.X)
+    values = model.decide(model.held_rows.X)
     pairs = []
     for truth in model.truths():
         off = truth.off(values)

@@ -3,9 +3,9 @@
 
 A family is a function ``(rng) -> Problem``; ``FAMILIES`` names them all. Each is small (20 to 80
 rows) and breaks one assumption of the textbook path: a regular margin system, a unique b, one event
-at a time. The families in ``HOSTILE`` break another one, that all rows are of one size: a cell, a
-weight or a unit is larger than the others by orders of magnitude. ``Problem.draw`` yields more rows of the same family, so that a stream of additions
-(``random_operations``) stays as degenerate as the start.
+at a time. The families of ``HOSTILE`` break another one, that all rows are of one size: a cell, a
+weight or a unit is larger than the others by orders of magnitude. ``Problem.draw`` yields more rows
+of the same family, so that a stream of additions (``random_operations``) stays as it began.
 """
 
 from __future__ import annotations
