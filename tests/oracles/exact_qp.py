@@ -34,6 +34,8 @@ from .exact_numbers import Exact, digits, exact, floats, is_semidefinite, produc
 DIGITS = (100, 400, 1600)
 # Parts of the digits: below the first a quantity is zero, above the second it is not.
 SURELY_ZERO, SURELY_NOT = 0.75, 0.30
+NEGLIGIBLE = "1e-200"  # of its size, and zero for every purpose, however many digits there are
+ACCEPTED = 1e-30  # what f may be off by, as a part of each row's own size
 STEPS_PER_ROW = 60
 FEASIBLE = 8.0  # roundings of a sum of doubles, by which d may miss what the boxes allow
 TOL_START, SNAP, NO_BOUND = 1e-9, 1e-6, 1e29  # of the start by PIQP, in its scaled units
@@ -55,7 +57,7 @@ class ExactSolution:
     objective: Any
     violation: Any
     gap: Any
-    f_error: Any
+    f_error: Exact
     size: Exact
     inside: npt.NDArray[np.bool_]
     steps: int
@@ -166,7 +168,7 @@ class _Work:
         self.at = np.arange(n) if at is None else np.asarray(at)
         self.t, self.lo, self.hi = exact(rows.t), exact(rows.lo), exact(rows.hi)
         self.d = gmpy2.mpfr(rows.d)
-        self.zero = gmpy2.mpfr(10) ** -int(SURELY_ZERO * count)
+        self.zero = max(gmpy2.mpfr(10) ** -int(SURELY_ZERO * count), gmpy2.mpfr(NEGLIGIBLE))
         self.not_zero = gmpy2.mpfr(10) ** -int(SURELY_NOT * count)
         self.own = np.diagonal(K)[self.at]
         self.rng = np.random.default_rng(0)
@@ -373,9 +375,9 @@ class _Work:
         lacking = self.d - sum(self.u, gmpy2.mpfr(0))
         gap = sum(up * (self.u - self.lo) + down * (self.hi - self.u), gmpy2.mpfr(0))
         gap += abs(b * lacking)
-        f_error = gmpy2.sqrt(2 * gap * max(self.own))
-        if violation > self.zero * max(size) or f_error > self.not_zero * max(size):
-            raise Doubt(f"violation {float(violation):.1e}, f known to {float(f_error):.1e}")
+        f_error = np.array([gmpy2.sqrt(2 * gap * own) for own in self.own], dtype=object)
+        if violation > 0 or any(f_error > ACCEPTED * size):
+            raise Doubt(f"violation {float(violation):.1e}, gap {float(gap):.1e}")
         objective = product(self.u, -q - self.t) / 2
         return ExactSolution(
             self.u, b, b - q + self.t, (low, high), objective, violation, gap, f_error, size,
