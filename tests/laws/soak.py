@@ -2,9 +2,11 @@
 """Thousands of random operations over all families, each judged, many against the oracle.
 
     PYTHONPATH=tests python -m laws.soak 4000 --estimator svr --solver exchange --solver path
+    PYTHONPATH=tests python -m laws.soak 1000 --hostile
 
 Every operation's certificate is recomputed from the data; every `--check`-th model is compared
-with an interior point solver. Prints one line for each solver and family, and one for the whole;
+with an interior point solver, or where one value is large (`--hostile`) with the optimum to
+hundreds of digits. Prints one line for each solver and family, and one for the whole;
 ends with status 1 if an operation failed or a model was not the optimum.
 """
 
@@ -22,7 +24,7 @@ import numpy as np
 from laws.compare import differences
 from laws.laws import fitted
 from laws.streams import apply, random_step, with_third_class, write_down
-from oracles.kinds import KINDS, families, variants
+from oracles.kinds import KINDS, families, hostile, variants
 from oracles.operations import Roster
 from oracles.problems import C_VARIANTS, FAMILIES, Problem
 
@@ -136,9 +138,12 @@ def soak_families(
     first_seed: int = 0,
     kind: str = "svc",
     tune: bool = False,
+    only_hostile: bool = False,
 ) -> Iterator[tuple[str, Tally]]:
     """Every family under its own parameters and others, two classes and three, in turn."""
-    if kind == "svc":
+    if only_hostile:
+        plan = [(name, make, False) for name, make in hostile(kind).items()]
+    elif kind == "svc":
         every = {**FAMILIES, **C_VARIANTS}
         plan = [(name, make, False) for name, make in every.items()]
         plan += [(f"{name} 3 classes", make, True) for name, make in FAMILIES.items()]
@@ -164,6 +169,7 @@ def main() -> int:
     parser.add_argument("--estimator", default="svc", choices=[k.replace("_", "-") for k in KINDS])
     parser.add_argument("--solver", action="append", choices=["auto", "exchange", "path"])
     parser.add_argument("--tune", action="store_true", help="change parameters, too")
+    parser.add_argument("--hostile", action="store_true", help="families with one large value")
     parser.add_argument("--check", type=int, default=5, help="compare every so many operations")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--families", action="store_true", help="a line for each family")
@@ -174,8 +180,9 @@ def main() -> int:
         by_family: dict[str, Tally] = {}
         kind = arguments.estimator.replace("-", "_")
         for name, tally in soak_families(
-            arguments.operations, solver, arguments.check, arguments.seed, kind, arguments.tune
-        ):
+            arguments.operations, solver, arguments.check, arguments.seed, kind, arguments.tune,
+            arguments.hostile,
+        ):  # fmt: skip
             whole.merge(tally)
             by_family.setdefault(name.partition("-")[0], Tally()).merge(tally)
         if arguments.families:

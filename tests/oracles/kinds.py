@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .operations import Rng
-from .problems import FAMILIES, Family, Problem, Sample
+from .problems import FAMILIES, HOSTILE, Family, Problem, Sample
 
 KINDS = ("svc", "svr", "one_class", "svdd")
 
@@ -122,6 +122,29 @@ _SPECIAL = {"svc": {}, "svr": _SVR, "one_class": _ONE_CLASS, "svdd": _SVDD}
 
 def _of_kind(family: Family, kind: str, **changes: Any) -> Family:
     return lambda rng: as_kind(family(rng), kind, rng, **changes)
+
+
+def _outlying_target(rng: Rng) -> Problem:
+    """Smooth targets of 1, and one in ten of up to 1e6."""
+
+    def targets(g: Rng, X: Any) -> Any:
+        far = g.choice([0.0] * 9 + [1e6], len(X)) * g.standard_normal(len(X))
+        return np.round(_smooth(g, X) + far, 6)
+
+    problem = as_kind(FAMILIES["zero_weights"](rng), "svr", rng)
+    problem = replace(_first(problem, 24), sample_weight=np.ones(24))
+    problem = _with_targets(problem, targets)
+    y = problem.y.copy()
+    y[11] = 1e6
+    return replace(problem, y=y)
+
+
+def hostile(kind: str) -> dict[str, Family]:
+    """The families in which one value is large."""
+    if kind == "svc":
+        return HOSTILE
+    own = {"outlying_target": _outlying_target} if kind == "svr" else {}
+    return {**{name: _of_kind(family, kind) for name, family in HOSTILE.items()}, **own}
 
 
 def families(kind: str) -> dict[str, Family]:

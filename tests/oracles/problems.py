@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Degenerate families for classifiers, and kernels by definition.
+"""Degenerate and hostile families for classifiers, and kernels by definition.
 
 A family is a function ``(rng) -> Problem``; ``FAMILIES`` names them all. Each is small (20 to 80
 rows) and breaks one assumption of the textbook path: a regular margin system, a unique b, one event
-at a time. ``Problem.draw`` yields more rows of the same family, so that a stream of additions
-(``random_operations``) stays as degenerate as the start.
+at a time. The families of ``HOSTILE`` break another one, that all rows are of one size: a cell, a
+weight or a unit is larger than the others by orders of magnitude. ``Problem.draw`` yields more rows
+of the same family, so that a stream of additions (``random_operations``) stays as it began.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from .operations import (
 )  # fmt: skip
 
 __all__ = [
-    "C_VALUES", "C_VARIANTS", "FAMILIES", "Add", "Family", "Operation", "Problem", "Remove",
-    "Revise", "Roster", "Sample", "Update", "gram", "gram_of", "random_operations", "with_C",
+    "C_VALUES", "C_VARIANTS", "FAMILIES", "HOSTILE", "HOSTILE_KERNELS", "Add", "Family",
+    "Operation", "Problem", "Remove", "Revise", "Roster", "Sample", "Update", "gram", "gram_of",
+    "outlier", "random_operations", "with_C",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------
@@ -333,3 +335,113 @@ C_VARIANTS: dict[str, Family] = {
     f"{family.__name__}-C={C:g}": with_C(family, C) for family in _BASE for C in C_VALUES
 }
 """Every family under every C of ``C_VALUES``."""
+
+
+# ---------------------------------------------------------------------------------------------
+# One value is large
+
+HOSTILE_KERNELS: dict[str, dict[str, Any]] = {
+    "linear": {"kernel": "linear"},
+    "poly2": {"kernel": "poly", "degree": 2, "gamma": 0.4, "coef0": 1.0},
+    "poly3": {"kernel": "poly", "degree": 3, "gamma": 0.4, "coef0": 1.0},
+    "poly5": {"kernel": "poly", "degree": 5, "gamma": 0.4, "coef0": 1.0},
+    "rbf": {"kernel": "rbf", "gamma": 0.4},
+    "laplacian": {"kernel": "laplacian", "gamma": 0.4},
+    "chi2": {"kernel": "chi2", "gamma": 0.4},
+}
+_MODEST_CELLS = tuple(10.0**exponent for exponent in range(2, 6))
+_WIDTH = 4
+
+
+def _tenths(rng: Rng, n: int) -> Floats:
+    """Small decimals, none negative, as chi2 asks."""
+    return rng.integers(0, 11, (n, _WIDTH)) / 10.0
+
+
+def _above_half(rng: Rng, X: Floats) -> Labels:
+    return _signs(X[:, 0] - 0.5 + 0.3 * rng.standard_normal(len(X)))
+
+
+def outlier(kernel: str, cells: tuple[float, ...] = _MODEST_CELLS, C: float = 1.0) -> Family:
+    """One cell of the first rows is large, and of later rows one in ten has such a cell."""
+
+    def family(rng: Rng) -> Problem:
+        plain = _problem(rng, 24, _tenths, _above_half, C=C, **HOSTILE_KERNELS[kernel])
+        X = plain.X.copy()
+        X[17, 2] = rng.choice(cells)
+
+        def draw(g: Rng, count: int) -> Sample:
+            fresh = plain.draw(g, count)
+            for row in np.flatnonzero(g.random(count) < 0.1):
+                fresh.X[row, g.integers(1, _WIDTH)] = g.choice(cells)
+            return fresh
+
+        return replace(plain, X=X, draw=draw)
+
+    family.__name__ = f"outlier_{kernel}"
+    family.__doc__ = f"A slipped decimal point, under the kernel {kernel}."
+    return family
+
+
+def _weights(exponents: tuple[int, int]) -> Callable[[Rng, int], Floats]:
+    """A third of the weights are powers of ten from a range, the others 1."""
+
+    def weights(g: Rng, n: int) -> Floats:
+        power = 10.0 ** g.integers(exponents[0], exponents[1] + 1, n)
+        return np.where(g.random(n) < 1 / 3, power, 1.0)
+
+    return weights
+
+
+def heavy_weights(rng: Rng) -> Problem:
+    """Weights of up to 1e12 beside weights of 1."""
+    return _problem(
+        rng, 24, _tenths, _above_half, weights=_weights((3, 12)), C=1.0, kernel="rbf", gamma=0.4
+    )
+
+
+def tiny_weights(rng: Rng) -> Problem:
+    """Weights down to 1e-12 beside weights of 1, in classes that else balance."""
+
+    def balanced(g: Rng, X: Floats) -> Labels:
+        return np.where(np.arange(len(X)) % 2 == 0, 1, -1)
+
+    return _problem(
+        rng, 24, _tenths, balanced, weights=_weights((-12, -3)), C=0.01, kernel="rbf", gamma=0.4
+    )
+
+
+def all_kinds_of_weights(rng: Rng) -> Problem:
+    """Weights from 1e-12 to 1e12, under a linear kernel."""
+    return _problem(
+        rng, 24, _tenths, _above_half, weights=_weights((-12, 12)), C=1.0, kernel="linear"
+    )
+
+
+def mixed_units(rng: Rng) -> Problem:
+    """Features of 1e-6, 1e-2, 1e2 and 1e5 side by side."""
+    unit = np.array([1e-6, 1e-2, 1e2, 1e5])
+
+    def halves(g: Rng, X: Floats) -> Labels:
+        return _noisy(g, _signs((X / unit)[:, :2].sum(axis=1) - 1.0), 0.1)
+
+    return _problem(rng, 24, lambda g, n: _tenths(g, n) * unit, halves, C=1.0, kernel="linear")
+
+
+def small_features(rng: Rng) -> Problem:
+    """Features of 1e-4 and C = 1e9: an ordinary problem in other units."""
+
+    def labels(g: Rng, X: Floats) -> Labels:
+        return _above_half(g, 1e4 * X)
+
+    return _problem(rng, 30, lambda g, n: 1e-4 * _tenths(g, n), labels, C=1e9, kernel="linear")
+
+
+HOSTILE: dict[str, Family] = {
+    family.__name__: family
+    for family in (
+        *(outlier(kernel) for kernel in HOSTILE_KERNELS),
+        heavy_weights, tiny_weights, all_kinds_of_weights, mixed_units, small_features,
+    )
+}  # fmt: skip
+"""The families in which one value is large, so far as no model of them may be refused."""
