@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adiabat import SVC, Certificate, NotOptimalError
+from adiabat import SVC, Certificate
 from adiabat.certificate import Problem, duality_gap, judge, violations
 
 from oracles import batch_qp

@@ -253,7 +253,7 @@ def _rounding(problem: Problem, sizes: FloatArray) -> FloatArray:
 
 
 def _ratio(found: Any, allowed: Any) -> Any:
-    """found / allowed, 0 where nothing was found."""
+    """What was found relative to what is allowed; 0 where nothing was found."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.divide(found, allowed)
     return np.where(found > 0.0, ratio, np.where(np.isnan(found), np.inf, 0.0))[()]
@@ -423,7 +423,7 @@ def _upper_half(values: FloatArray) -> FloatArray:
 
 def _bias_error(problem: Problem, r: FloatArray, doubt: FloatArray, beyond: float) -> float:
     """How far b may be from the optimum's, where each r may be off by `doubt`."""
-    u, lo, hi, d = problem.u, problem.lo, problem.hi, problem.d
+    u, lo, hi = problem.u, problem.lo, problem.hi
     force = hi > lo
     if not force.any():
         return abs(problem.b)

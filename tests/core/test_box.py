@@ -116,7 +116,9 @@ def test_what_is_flat_for_one_row_is_not_for_another() -> None:
 
 
 def test_a_row_without_room_stays() -> None:
-    d = coordinate_descent(np.eye(2), np.array([5.0, -5.0]), np.zeros(2), np.zeros(2), 9, np.full(2, FLAT))
+    d = coordinate_descent(
+        np.eye(2), np.array([5.0, -5.0]), np.zeros(2), np.zeros(2), 9, np.full(2, FLAT)
+    )
     assert not d.any()
 
 

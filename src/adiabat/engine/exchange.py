@@ -139,7 +139,7 @@ class Exchange:
         self._strength = self._rounds.strength
 
     def _raise_accuracy(self) -> None:
-        """r carries the rounding of the largest weights since it was last computed afresh."""
+        """Allow for the rounding that r carries, of the largest weights since it was afresh."""
         if self._rounds.strength > 2.0 * self._strength:
             before = self.accuracy
             self._set_accuracy()

@@ -285,7 +285,8 @@ class Machine:
 
     def units(self) -> FloatArray:
         """The size of a row's target, or a typical one if that is larger."""
-        return np.maximum(np.abs(self.t), self.typical or abs(self.b))
+        units: FloatArray = np.maximum(np.abs(self.t), self.typical or abs(self.b))
+        return units
 
     def rounding(self, tol: float) -> FloatArray:
         """One rounding of f, row by row: bounded, or where that is too coarse for `tol`, exact."""
@@ -307,7 +308,8 @@ class Machine:
         root = np.sqrt(np.maximum(own, self.factor.shift))
         rounding = EPSILON * (root * float(self.root @ np.abs(self.u)) + abs(self.b) + np.abs(t))
         part = AIM * tol * np.maximum(np.abs(t), self.typical or abs(self.b))
-        return np.maximum(np.minimum(part, ROUNDINGS * rounding), FEWEST * rounding)
+        noise: FloatArray = np.maximum(np.minimum(part, ROUNDINGS * rounding), FEWEST * rounding)
+        return noise
 
     def fineness(self) -> FloatArray:
         """What r may differ from 0 by, row by row, so that f shows nothing of it."""

@@ -36,8 +36,8 @@ Roles = npt.NDArray[np.uint8]
 STAGE = 4.0
 # Where a path does not come through, it is taken up again this part of the stage further on.
 SKIPPED = 1e-3
-# By how much tied rows are parted, in units of targets. Breakpoints are off by as much, and the path has
-# to agree with a fit at every C: a hundredth of what is enough where only the end counts.
+# By how much tied rows are parted, in units of targets. Breakpoints are off by as much, and the
+# path has to agree with a fit at every C: a hundredth of what is enough where only the end counts.
 SPREAD = 1e-11
 
 

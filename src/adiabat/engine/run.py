@@ -124,7 +124,9 @@ class Run:
         worst = largest_ratio(found, aim)
         ok = machine.verdict.ok
         if ok and worst <= 1.0 and machine.infeasibility() == 0.0:
-            return not self._refine(found, np.maximum(machine.fineness(), machine.rounding(self.tol)))
+            return not self._refine(
+                found, np.maximum(machine.fineness(), machine.rounding(self.tol))
+            )
         if ok:
             self.content += 1
             if self.stuck or self.content > REFINEMENTS:

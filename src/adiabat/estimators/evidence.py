@@ -73,7 +73,7 @@ def _judged_afresh(model: Model, machines: list[Machine]) -> tuple[list[Verdict]
 
 
 def _decide_training(samples: Samples, machines: list[Machine]) -> tuple[FloatArray, FloatArray]:
-    """f less b at all samples by position, and the sizes |K||u| of the terms of these sums."""
+    """Decision values less b at all samples by position, and |K||u|, the sizes of their terms."""
     net, gross = np.zeros((2, samples.n, len(machines)))
     for column, machine in enumerate(machines):
         np.add.at(net[:, column], machine.at, machine.u)

@@ -398,7 +398,7 @@ class Model:
 
 def _named(error: NotOptimalError, position: IntArray, ids: list[Any]) -> NotOptimalError:
     """The same error, naming the sample by its id instead of its position."""
-    at = np.flatnonzero(position == error.sample) if error.sample is not None else ()
+    at = np.flatnonzero(position == (-1 if error.sample is None else error.sample))
     if len(at) == 0:
         return NotOptimalError(str(error), error.certificate)
     name = ids[int(at[0])]
