@@ -27,8 +27,8 @@ from adiabat._core.factor cimport Factor
 from adiabat._core.gram cimport Gram
 from adiabat._core.sums cimport sizes_of, sum_of
 
-# What sum u may differ from d by rounding, as a part of the sum of |u|.
-cdef double SLACK = 1e-13
+# What sum u may differ from d by rounding, as a part of the sum of |u|: bounds are rounded.
+cdef double SLACK = 2.0 ** -52
 SWEEPS = 60
 
 

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from adiabat._core.box import pairwise_descent
 from adiabat._core.rounds import Rounds
-from adiabat.engine.machine import AT_BOUND, ROUNDINGS, Machine
+from adiabat.engine.machine import AT_BOUND, EPSILON, ROUNDINGS, SUM_ROUNDINGS, Machine
 from adiabat.errors import IndefiniteKernelError
 
 FloatArray = npt.NDArray[np.float64]
@@ -345,7 +345,8 @@ class Exchange:
         order = np.argsort(machine.r if missing > 0 else -machine.r, kind="stable")
         order = order[room[order] > 0.0]
         reach = np.cumsum(room[order])
-        if len(order) == 0 or reach[-1] < abs(missing) * (1.0 - 1e-12):
+        rounding = SUM_ROUNDINGS * EPSILON * (self._rounds.weight + abs(machine.d))
+        if len(order) == 0 or reach[-1] < abs(missing) - rounding:
             raise Stuck
         last = int(np.searchsorted(reach, abs(missing)))
         last = min(last, len(order) - 1)

@@ -11,6 +11,7 @@ into its box, and no violator left.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,6 +39,8 @@ REFRESH = 8
 # A violation to aim at is this part of `tol`, in units of the row's target, but not less than
 # FEWEST roundings of f, and not more than ROUNDINGS of them.
 AIM, FEWEST, ROUNDINGS = 0.1, 4.0, 64.0
+# Roundings of the weights that their sum may be off.
+SUM_ROUNDINGS = 8.0
 # What the judge of an update allows: half of what `certificate()` does, whose sums round otherwise.
 JUDGED = 32.0
 # A residual, in units of the row's target, below which f needs no more digits.
@@ -323,7 +326,7 @@ class Machine:
     def imbalance(self, u: FloatArray) -> float:
         """How far a sum of weights is from d, beyond rounding."""
         balance = abs(float(u.sum()) - self.d)
-        return 0.0 if balance <= 8.0 * EPSILON * float(np.abs(u).sum()) else balance
+        return 0.0 if balance <= SUM_ROUNDINGS * EPSILON * float(np.abs(u).sum()) else balance
 
     def hear_the_judge(self, tol: float) -> None:
         """A verdict on u and b, from residuals just computed afresh."""
@@ -353,7 +356,7 @@ class Machine:
         high = (self.u <= self.hi) & (self.u >= self.hi - room)
         if np.all(low | high):
             corner = np.where(low, self.lo, self.hi)
-            if self.imbalance(corner) == 0.0:
+            if balanced_corner(corner, self.d):
                 self.u = corner
                 self.refactor(NO_ROWS)
         if len(self.margin):
@@ -369,6 +372,12 @@ class Machine:
             shift = -self.b  # no row has any force: b = 0
         self.b += shift
         self.r += shift
+
+
+def balanced_corner(corner: FloatArray, d: float) -> bool:
+    """Whether bounds sum to d but for the rounding of each: a product of C and a weight."""
+    rounding = 0.5 * EPSILON * (float(np.abs(corner).sum()) + 4.0 * abs(d))
+    return abs(math.fsum([*corner.tolist(), -d])) <= rounding
 
 
 def no_weight(strength: float, b: float, t: Any, root: Any) -> Any:

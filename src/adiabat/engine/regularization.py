@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from adiabat._core.path import Motion
 from adiabat._core.rows import violations
-from adiabat.engine.machine import EPSILON, RowChange, no_weight
+from adiabat.engine.machine import RowChange, balanced_corner, no_weight
 from adiabat.engine.path import Path
 from adiabat.engine.solver import Key, Outcome, Solver
 from adiabat.engine.sweep import Node, Sweep, sides
@@ -83,8 +83,7 @@ class Track:
         if not np.all(low | (u >= hi - room)):
             return None
         corner = np.where(low, lo, hi)
-        balanced = abs(float(corner.sum()) - self._d) <= 8.0 * EPSILON * float(np.abs(corner).sum())
-        return corner if balanced else None
+        return corner if balanced_corner(corner, self._d) else None
 
     def centred(self, C: float, corner: FloatArray, products: FloatArray) -> float:
         """The middle of the interval of b, with every row on its bound; `products` are Ku."""
