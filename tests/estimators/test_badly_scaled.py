@@ -95,6 +95,17 @@ def test_a_heavy_weight(kernel: dict[str, Any], heavy: float) -> None:
     assert model.certificate().f_error < 1e-6
 
 
+@pytest.mark.parametrize("kernel", [{"kernel": "rbf", "gamma": 0.5}, {"kernel": "linear"}])
+@pytest.mark.parametrize("seed", range(10))
+def test_heavy_weights_that_contradict_each_other(kernel: dict[str, Any], seed: int) -> None:
+    """Half of the rows weigh 1e12, on sixteen points under both labels."""
+    g = np.random.default_rng(seed)
+    X = g.integers(0, 4, (24, 2)) / 3.0
+    y = np.where(g.random(24) > 0.5, 1, -1)
+    weight = np.where(g.random(24) < 0.5, 1e12, 1.0)
+    assert_right(fitted(SVC(C=1.0, **kernel), X, y, weight))
+
+
 # ---------------------------------------------------------------------------------------------
 # A slipped decimal point is unlearned
 

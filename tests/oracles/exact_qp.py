@@ -35,6 +35,7 @@ DIGITS = (100, 400, 1600)
 # Parts of the digits: below the first a quantity is zero, above the second it is not.
 SURELY_ZERO, SURELY_NOT = 0.75, 0.30
 NEGLIGIBLE = "1e-200"  # of its size, and zero for every purpose, however many digits there are
+FORGOTTEN = "1e-60"  # of what f was on the way: no smaller f is told from zero
 ACCEPTED = 1e-30  # what f may be off by, as a part of each row's own size
 STEPS_PER_ROW = 60
 FEASIBLE = 8.0  # roundings of a sum of doubles, by which d may miss what the boxes allow
@@ -173,6 +174,7 @@ class _Work:
         self.own = np.diagonal(K)[self.at]
         self.rng = np.random.default_rng(0)
         self.steps = 0
+        self.largest = abs(self.t)
 
     # -- the active set --------------------------------------------------------------------------
 
@@ -237,7 +239,7 @@ class _Work:
             if r == 0 or row in self.held:
                 continue
             if (r < 0 and self.u[row] < self.hi[row]) or (r > 0 and self.u[row] > self.lo[row]):
-                size = self._sizes() if size is None else size
+                size = self._sizes_so_far() if size is None else size
                 if not self._is_zero(r, size[row], "r"):
                     scale = gmpy2.sqrt(self.own[row]) if self.own[row] > 0 else gmpy2.mpfr(1)
                     wrong.append((float(gmpy2.log(abs(r) / scale)), int(row)))
@@ -254,15 +256,15 @@ class _Work:
         while True:
             self.steps += 1
             column = np.concatenate([[gmpy2.mpfr(1)], self.K[self.at[self.held], self.at[row]]])
-            w = product(self.inverse, column)
+            w, terms = product(self.inverse, column), product(abs(self.inverse), abs(column))
             pivot = self.own[row] - product(column, w)
-            dependent = self._is_zero(pivot, self.own[row], "pivot")
+            dependent = self._is_zero(pivot, self._distance(row), "pivot")
             room = self.hi[row] - self.u[row] if up > 0 else self.u[row] - self.lo[row]
             step = room if dependent else min(room, abs(self.r[row]) / pivot)
             blocking = None
             for place, other in enumerate(self.held):
                 rate = -up * w[1 + place]
-                if self._rests(rate, other, row):
+                if abs(rate) <= self.zero * terms[1 + place]:
                     continue
                 bound = self.hi[other] if rate > 0 else self.lo[other]
                 reach = abs(bound - self.u[other])
@@ -281,7 +283,7 @@ class _Work:
                 continue
             if step == room:
                 self.u[row] = self.hi[row] if up > 0 else self.lo[row]
-                if dependent or abs(self.r[row]) > self.zero * self._sizes()[row]:
+                if dependent or abs(self.r[row]) > self.zero * self._sizes_so_far()[row]:
                     return moved
             self._join(row, w, pivot)
             return moved
@@ -330,9 +332,11 @@ class _Work:
             raise Doubt(f"a {what} of {float(value / size):.1e} of its size")
         return False
 
-    def _rests(self, rate: Any, row: int, driven: int) -> bool:
-        """Whether a row does not move with the one that is driven, each in units of its own."""
-        return bool(rate**2 * self.own[row] <= self.zero**2 * self.own[driven])
+    def _distance(self, row: int) -> Any:
+        """The squared distance to the nearest INSIDE row, which no pivot exceeds."""
+        held = self.at[self.held]
+        cross = self.K[held, self.at[row]]
+        return max(gmpy2.mpfr(0), min(self.own[row] + np.diagonal(self.K)[held] - 2 * cross))
 
     def _f(self) -> Exact:
         weight = zeros(len(self.K))
@@ -347,26 +351,32 @@ class _Work:
             weight[place] += abs(u)
         return product(abs(self.K), weight)[self.at] + abs(self.b) + abs(self.t)
 
+    def _sizes_so_far(self) -> Exact:
+        """The largest that these were on the way: r carries the rounding of all of it."""
+        self.largest = np.maximum(self.largest, self._sizes())
+        return self.largest
+
     # -- the judge -------------------------------------------------------------------------------
 
     def judged(self) -> ExactSolution:
         """The answer with its evidence, from K and u alone."""
         self._refine()
-        size = self._sizes()
+        so_far = self._sizes_so_far()
+        size = self._sizes() + gmpy2.mpfr(FORGOTTEN) * so_far
         inside = np.zeros(self.n, dtype=bool)
         for row in self.free:
             unit = self.hi[row] - self.lo[row]
-            if self.own[row] > 0:
+            if self.own[row] > 0 and size[row] > 0:
                 unit = min(unit, size[row] / self.own[row])
-            for bound in (self.lo[row], self.hi[row]):
-                if self._is_zero(self.u[row] - bound, unit, "distance from a bound"):
-                    self.u[row] = bound
+            bound = min((self.lo[row], self.hi[row]), key=lambda end, u=self.u[row]: abs(u - end))
+            if self._is_zero(self.u[row] - bound, unit, "distance from a bound"):
+                self.u[row] = bound
             inside[row] = self.lo[row] < self.u[row] < self.hi[row]
         q = self.t - self._f()
         infinite = gmpy2.inf()
         low = max((q[i] for i in range(self.n) if self.u[i] < self.hi[i]), default=-infinite)
         high = min((q[i] for i in range(self.n) if self.u[i] > self.lo[i]), default=infinite)
-        if low > high and abs(low - high) <= self.zero * max(size):
+        if 0 < low - high <= ACCEPTED * min(size):
             low = high = (low + high) / 2
         b = _middle(low, high)
         r = b - q

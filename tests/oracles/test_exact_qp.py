@@ -267,3 +267,20 @@ def test_what_is_off_is_seen() -> None:
     wrong[3] += 1e-9
     assert truth.off(wrong)[3] == pytest.approx(1e-9, rel=1e-5)
     assert np.isinf(truth.off(np.full(14, np.nan))).all()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_ties_and_differs_in_size(seed: int) -> None:
+    """Few points of a grid, zero among them, far ones, and weights of any size."""
+    rng = np.random.default_rng([seed, 7])
+    n, width = int(rng.integers(4, 28)), int(rng.integers(1, 4))
+    X = rng.integers(0, 4, (n, width)) / 3.0
+    X[rng.random((n, width)) < 0.05] = 10.0 ** rng.integers(2, 13)
+    weight = 10.0 ** rng.integers(-12, 13, n) if seed % 2 else np.ones(n)
+    kernel = list(problems.HOSTILE_KERNELS.values())[seed % 7]
+    kind = kinds.KINDS[rng.integers(4)]
+    y = np.append([-1, 1], rng.choice([-1, 1], n - 2))
+    own = {"nu": 0.4} if kind == "one_class" else {"C": 10.0 ** rng.integers(-3, 7)}
+    params = {**kernel, **own, "epsilon": 0.25}
+    truth = exact_models.machine_truth(kind, params, X, y, weight)
+    assert np.isfinite(floats(truth.f)).all()
