@@ -14,7 +14,8 @@ where Q, the inverse with the bias eliminated, lies between 0 and D^-1. Hence
     |D^-1/2 (f* - f)|  <=  |D^-1/2 r|,     |w - w*|  <=  |D^-1/2 r|,
 
 whatever the condition of K. r is known exactly for the kernel values at hand; what these have lost
-to rounding adds `rounding` s_i sum_j s_j |a_j| with s_i = sqrt(k(x_i, x_i)).
+to rounding adds `rounding` s_i sum_j s_j |a_j| with s_i = sqrt(k(x_i, x_i)). If 1'a = c, f* - f has
+c D P1 / 1'P1 more, P being the inverse of K + D.
 
 To both comes what is rounded when f is summed.
 """

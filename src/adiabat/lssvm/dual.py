@@ -30,7 +30,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from adiabat._core.twofold import residual
-from adiabat.lssvm.accuracy import DualScale, dual_error, rounding_carried, unseen
+from adiabat.lssvm.accuracy import UNIT, DualScale, dual_error, rounding_carried, unseen
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.linear import from_features, from_leverages, sum_rows, two_sum
 from adiabat.lssvm.machine import Effort, NotSettled
@@ -194,7 +194,7 @@ class DualMachine:
             last = not shrinks or rounds == _CORRECTIONS
             if fine and error <= self.tol and (error <= _SETTLED or last):
                 return replace(
-                    solved, error=error, f_error=solved.distance(lacking),
+                    solved, error=error, f_error=solved.distance(lacking, balance),
                     gap=float(np.max(np.abs(np.einsum("ik,ik->k", lacking, step)))),
                     effort=replace(self.effort, rounds=self.effort.rounds + rounds),
                 )  # fmt: skip
@@ -278,10 +278,16 @@ class DualMachine:
         """What may lack at each row: no more than f loses to rounding, or the residual itself."""
         return self.carried(scale) + unseen(scale, self.aims, self.alpha, self.bias)
 
-    def distance(self, lacking: FloatArray) -> float:
+    def distance(self, lacking: FloatArray, balance: FloatArray) -> float:
         """How far f may be from the optimum's at the rows, from what is lacking."""
         scale = self.scale()
         bound = dual_error(scale, self.residual_bound(lacking, scale), self.intercept)
+        if self.intercept:
+            # weights that sum to c and not to 0 move f by c D P1 / 1'P1
+            one = self.P.sum(axis=1)
+            rounding = UNIT if self.values.features is None else UNIT**2
+            total = np.abs(balance) + 2.0 * rounding * np.abs(self.alpha).sum(axis=0)
+            bound = bound + np.outer(self.d * np.abs(one / one.sum()), total)
         return float((bound + self.carried(scale)).max(initial=0.0))
 
     def residual_bound(self, lacking: FloatArray, scale: DualScale) -> FloatArray:
@@ -335,7 +341,7 @@ class DualMachine:
         if self.intercept:
             one = P.sum(axis=1)
             P = P - np.outer(one, one) / one.sum()
-        return P, _CAUTION * sizes / np.diagonal(P)
+        return P, _CAUTION * sizes / np.abs(np.diagonal(P))
 
     def _refined(self, Q: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """The diagonal of Q at some rows, its columns corrected by their exact residual."""

@@ -58,7 +58,7 @@ def judged(machine: DualMachine, values: Values) -> Finding:
     return Finding(
         fresh.relative_error(step, shift, alpha, bias),
         float(np.max(np.abs(np.sum(lacking * step, axis=0)))),
-        fresh.distance(lacking) + stray,
+        fresh.distance(lacking, balance) + stray,
         rounding=bool((np.abs(lacking) <= _TWICE_AND_THE_SUM * allowed).all()),
     )
 
