@@ -25,6 +25,7 @@ cdef class Factor:
     cdef object _scratch_w                 # W of the last `prepare`, (k, extent)
     cdef object _scratch_s                 # its Schur complement, (k, k)
 
+    cdef void solve_held(self, double* w) noexcept nogil
     cdef double solve_in_place(self, double* w, double s) noexcept nogil
     cdef bint push(self, long long row, const double* cross, double own) noexcept nogil
     cdef void drop_at(self, Py_ssize_t position) noexcept nogil

@@ -37,6 +37,9 @@ cdef enum:
     VACANT = 16     # the part of the places that may be vacant
     CLOSING = 3     # passes over all rows that could be saved are worth to close up
 
+# The part of a usual row's weight in z'z, below which rows do not hold b.
+cdef double WEAK = 1e-8
+
 
 cdef class Factor:
     """Cholesky factor of the shifted margin matrix, with the rows it stands for."""
@@ -391,6 +394,25 @@ cdef class Factor:
         for i in range(self.size):
             w[i] = x[self._place[i]]
         return db + self.shift * s
+
+    cdef void solve_held(self, double* w) noexcept nogil:
+        """(K_MM + c 11')^-1 q in place of q: what du is where b is held and sum du is next to 0."""
+        cdef Py_ssize_t i, n = self._extent
+        cdef double* x = self._xp
+        self._idle += n - self.size
+        spread(n, self._place, self.size, w, 0.0, x)
+        forward(n, self._L, self._capacity, x, 1, n)
+        backward(n, self._L, self._capacity, x)
+        for i in range(self.size):
+            w[i] = x[self._place[i]]
+
+    def holds_b(self):
+        """Whether b is determined by these rows: not if all are far outliers.
+
+        r of an outlier is matched by the least of its weights. To match it by b would cost all
+        other rows their digits.
+        """
+        return self.size > 0 and self.border() * self.shift >= WEAK
 
     def border(self):
         """z'z, the weight of the border in the curvature."""

@@ -162,15 +162,16 @@ cdef class Rounds:
 
     # ---- 1. the face ----------------------------------------------------------------------------
 
-    def face(self, bint cut):
+    def face(self, bint cut, bint held):
         """One solve of the margin system, after `measure`.
 
         Returns the change of b, the positions in the factor of rows that met a bound, and by how
         much these moved less than the solution says. With `cut` all stop where the first one does.
+        With `held` b stays, and so does sum u but for rounding.
         """
         cdef const long long[::1] margin = self._factor.rows
         cdef Py_ssize_t i, row, s = margin.shape[0], n_out = 0
-        cdef double db, part = 1.0, reach, step, new
+        cdef double db = 0.0, part = 1.0, reach, step, new
         cdef double[::1] du = np.empty(s)
         positions, shortfall = np.empty(s, dtype=np.int64), np.empty(s)
         cdef long long[::1] out = positions
@@ -178,7 +179,10 @@ cdef class Rounds:
         with nogil:
             for i in range(s):
                 du[i] = -self._residual[margin[i]]
-            db = self._factor.solve_in_place(&du[0], self.missing)
+            if held:
+                self._factor.solve_held(&du[0])
+            else:
+                db = self._factor.solve_in_place(&du[0], self.missing)
             if cut:
                 for i in range(s):
                     reach = self._reach(margin[i], du[i])

@@ -106,11 +106,10 @@ class Exchange:
             trouble += troubled
             if trouble > REGROUPS:
                 self.single_file = self.fell_back = True
-            anchored, gain = True, 0.0
+            gain = 0.0
             # at rest: new rows only came in with u = 0, and the margin has nothing to answer for
             at_rest = turn == 0 and balanced and rounds.at_rest(self.accuracy)
-            if not at_rest:
-                anchored = self._face()
+            anchored = machine.factor.holds_b() if at_rest else self._face()
             in_blocks = not (troubled or self.single_file)
             rows = rounds.watch(watched, near, REACH * rounds.stir if in_blocks else np.inf)
             if not at_rest:
@@ -160,15 +159,15 @@ class Exchange:
     # -- 1. the face -----------------------------------------------------------------------------
 
     def _face(self) -> bool:
-        """Optimum on the face of the present margin; False if no margin is left."""
+        """Optimum on the face of the present margin; False if no margin is left to hold b."""
         machine, rounds = self.machine, self._rounds
         while machine.factor.size:
-            feasible = rounds.measure(machine.d)
-            db, gone, short = rounds.face(self.single_file and feasible)
+            feasible, holds_b = rounds.measure(machine.d), machine.factor.holds_b()
+            db, gone, short = rounds.face(self.single_file and feasible, not holds_b)
             machine.b += db
             self._delta_b += db
             if len(gone) == 0:
-                return True
+                return bool(holds_b)
             leavers = machine.margin[gone]
             self._leave(gone)
             rounds.answer(leavers, short)
@@ -275,23 +274,21 @@ class Exchange:
     # -- no margin yet ---------------------------------------------------------------------------
 
     def _seed(self, rows: IntArray) -> bool:
-        """Find a margin: balance sum u, then move pairs of rows; False if none violates."""
+        """Find a margin that holds b: balance sum u, then move pairs; False if none violates."""
         machine = self.machine
         if not self._rounds.measure(machine.d):
             self._balance(self._rounds.missing)
             return True
-        r = machine.r[rows]
+        r, accuracy = machine.r[rows], self.accuracy[rows]
         can_rise, can_fall = machine.u[rows] < machine.hi[rows], machine.u[rows] > machine.lo[rows]
-        lowest = float(np.min(r[can_rise], initial=np.inf))
-        highest = float(np.max(r[can_fall], initial=-np.inf))
-        accuracy = self.accuracy[rows]
-        if not np.min((r + accuracy)[can_rise], initial=np.inf) < np.max(
-            (r - accuracy)[can_fall], initial=-np.inf
-        ):
+        rising, falling = r + accuracy, r - accuracy  # for all that is known of r
+        lowest = float(np.min(rising[can_rise], initial=np.inf))
+        highest = float(np.max(falling[can_fall], initial=-np.inf))
+        if not lowest < highest:
             return False
         middle = 0.5 * (lowest + highest)
-        risers = rows[can_rise & (r < middle)]
-        fallers = rows[can_fall & (r >= middle)]
+        risers = rows[can_rise & (rising < middle)]
+        fallers = rows[can_fall & (falling >= middle)]
         half = MOST // 2
         rows = np.concatenate(
             [
@@ -321,28 +318,35 @@ class Exchange:
     def _pair_up(self, rows: IntArray, gradient: FloatArray, span: float) -> None:
         """The rows' own problem with sum u kept, by pairs; who ends between forms the margin."""
         machine = self.machine
+        margin = machine.margin.copy()
         own = machine.samples.among(machine.at[rows])
+        cross = machine.samples.between(machine.at[rows], machine.at[margin])
         lo, hi, u = machine.lo[rows], machine.hi[rows], machine.u[rows]
         diagonals = own.diagonal()[:, None] + own.diagonal()
         curvature = (diagonals - 2.0 * own) / (diagonals + machine.factor.shift)
         self._refuse_negative(float(curvature.min(initial=0.0)))
+        # what is left of the curvature where outliers in MARGIN answer
+        schur, _ = machine.factor.prepare(cross, own)
         d = pairwise_descent(
-            own, gradient, lo - u, hi - u, PAIRS * len(rows) + 100, FLAT, 1e-3 * span
+            schur.copy(), gradient.copy(), lo - u, hi - u, PAIRS * len(rows) + 100, FLAT, 1e-3 * span
         )
         new = np.where(d <= lo - u, lo, np.where(d >= hi - u, hi, u + d))
         machine.u[rows] = new
         self._delta[rows] += new - u
+        if len(margin):
+            self._residual[margin] += (new - u) @ cross
         between = np.flatnonzero((new > lo) & (new < hi))
-        machine.factor.prepare(np.empty((len(rows), 0)), own)
         joined = self._join(between, rows)
         inside = between[joined]
-        self._residual[rows[inside]] = gradient[inside]
+        self._residual[rows[inside]] = gradient[inside] + own[inside] @ (new - u)
 
     def _balance(self, missing: float) -> None:
         """Bring sum u to d by the rows that mind it least."""
         machine = self.machine
         room = machine.hi - machine.u if missing > 0 else machine.u - machine.lo
-        order = np.argsort(machine.r if missing > 0 else -machine.r, kind="stable")
+        slope = machine.r if missing > 0 else -machine.r
+        rise = 0.5 * machine.root**2 * np.minimum(room, abs(missing))
+        order = np.argsort(slope + rise, kind="stable")
         order = order[room[order] > 0.0]
         reach = np.cumsum(room[order])
         rounding = SUM_ROUNDINGS * EPSILON * (self._rounds.weight + abs(machine.d))
@@ -359,6 +363,9 @@ class Exchange:
             machine.u[rows] + signed,
         )  # fmt: skip
         self._delta[rows] += signed
+        margin = machine.margin
+        if len(margin):
+            self._residual[margin] += machine.kernel(margin, rows) @ signed
 
 
 def longest_step(u: FloatArray, du: FloatArray, lo: FloatArray, hi: FloatArray) -> float:

@@ -45,6 +45,8 @@ SUM_ROUNDINGS = 8.0
 JUDGED = 32.0
 # A residual, in units of the row's target, below which f needs no more digits.
 FINE = 1e-10
+# MARGIN rows whose rounding is that of b.
+MOST_HOLDERS = 32
 # Kernel values gathered at a time (32 MB).
 BLOCK_ENTRIES = 4_000_000
 EPSILON = float(np.finfo(np.float64).eps)
@@ -272,18 +274,19 @@ class Machine:
         assert sums is not None
         return sums
 
-    def sizes(self) -> FloatArray:
-        """Sums |k(x, z) u| of the terms of f, row by row."""
-        out = np.empty(self.n)
+    def sizes(self, rows: IntArray | None = None) -> FloatArray:
+        """Sums |k(x, z) u| of the terms of f, at all rows or some."""
+        at = self.at if rows is None else self.at[rows]
+        out = np.empty(len(at))
         if self.samples.kernel.is_nonnegative:
-            self.samples.gram.multiply(self.coefficients(np.abs(self.u)), out, self.at)
+            self.samples.gram.multiply(self.coefficients(np.abs(self.u)), out, at)
             return out
         weighty = np.flatnonzero(self.u)
         weight = np.abs(self.u[weighty])
         step = max(1, BLOCK_ENTRIES // max(1, len(weighty)))
-        for start in range(0, self.n, step):
-            rows = np.arange(start, min(start + step, self.n))
-            out[rows] = np.abs(self.kernel(rows, weighty)) @ weight
+        for start in range(0, len(at), step):
+            part = slice(start, start + step)
+            out[part] = np.abs(self.samples.between(at[part], self.at[weighty])) @ weight
         return out
 
     def units(self) -> FloatArray:
@@ -306,10 +309,20 @@ class Machine:
         few = min(FEWEST, most)
         return np.maximum(np.minimum(AIM * tol * self.units(), most * rounding), few * rounding)
 
-    def noise(self, tol: float, own: FloatArray, t: Any = 0.0) -> FloatArray:
-        """What f - t is known to at points with these k(x, x): `aims` for them."""
-        root = np.sqrt(np.maximum(own, self.factor.shift))
-        rounding = EPSILON * (root * float(self.root @ np.abs(self.u)) + abs(self.b) + np.abs(t))
+    def noise(
+        self, tol: float, own: FloatArray, t: Any = 0.0, sizes: FloatArray | None = None
+    ) -> FloatArray:
+        """What f - t is known to at points with these k(x, x): `aims` for them.
+
+        `sizes` are sum |k u| there; without them a bound stands for it.
+        """
+        if sizes is None:
+            strength = float(self.root @ np.abs(self.u))
+            sizes, least = np.sqrt(own) * strength, float(self.factor.shift) ** 0.5 * strength
+        else:  # what b carries is the rounding of the rows that hold it
+            holders = self.margin[:MOST_HOLDERS] if len(self.margin) else np.arange(self.n)
+            least = float(np.median(self.sizes(holders))) if self.n else 0.0
+        rounding = EPSILON * (np.maximum(sizes, least) + abs(self.b) + np.abs(t))
         part = AIM * tol * np.maximum(np.abs(t), self.typical or abs(self.b))
         noise: FloatArray = np.maximum(np.minimum(part, ROUNDINGS * rounding), FEWEST * rounding)
         return noise
@@ -335,21 +348,46 @@ class Machine:
         if not self.verdict.ok:  # the sizes of f may excuse more than is known without them
             self.verdict = Verdict(*verdict(*given, self.sizes()))
 
-    def centre_bias(self) -> None:
+    def cancel_pairs(self) -> None:
+        """Take out what rows of one sample have against each other.
+
+        f does not change, and the objective does not rise: of the two rows of a regression sample,
+        the one that pulls f up has the lower target.
+        """
+        n_samples = self.samples.n
+        if self.n <= n_samples:  # no sample has two
+            return
+        up = np.bincount(self.at, np.maximum(self.u, 0.0), n_samples)
+        down = np.bincount(self.at, np.maximum(-self.u, 0.0), n_samples)
+        common = np.minimum(up, down)
+        if not common.any():
+            return
+        for row in np.flatnonzero((common[self.at] > 0.0) & (self.u != 0.0)):
+            pulls = up if self.u[row] > 0.0 else down
+            sample = self.at[row]
+            self.u[row] *= (pulls[sample] - common[sample]) / pulls[sample]
+        at_bound = (self.u <= self.lo) | (self.u >= self.hi)
+        members = self.margin
+        if np.any(at_bound[members]):
+            self.refactor(members[~at_bound[members]])
+
+    def centre_bias(self) -> bool:
         """Without a row strictly inside its box b has an interval: take its middle (LIBSVM's).
 
         r >= -db where u < hi and r <= -db where u > lo; an open side leaves the other end. The
         interval is that of the problem, whichever optimal u was found, so that b depends on the
-        data alone. MARGIN rows that only touch r = 0 at a bound have no say in it.
+        data alone. MARGIN rows that only touch r = 0 at a bound have no say in it. Returns whether
+        b was so large before that r has lost digits to it: they are to be computed anew.
         """
         # What rows took up of the rounding of the sum, or were left with on the way from larger
         # weights, is no weight of its own: it is below the rounding of u, or moves f by less than
         # the rounding of f.
         strength = float(self.root @ np.abs(self.u))
-        for row in self.margin[:1]:  # mostly this one is inside, and says it all
+        holds_b = self.factor.holds_b()
+        for row in self.margin[: int(holds_b)]:  # mostly this one is inside, and says it all
             inside = min(self.u[row] - self.lo[row], self.hi[row] - self.u[row])
             if inside > no_weight(strength, self.b, self.t[row], self.root[row]):
-                return
+                return False
         rounding = no_weight(strength, self.b, self.t, self.root)
         room = np.minimum(rounding, 0.5 * (self.hi - self.lo))
         low = (self.u >= self.lo) & (self.u <= self.lo + room)
@@ -359,19 +397,24 @@ class Machine:
             if balanced_corner(corner, self.d):
                 self.u = corner
                 self.refactor(NO_ROWS)
-        if len(self.margin):
-            return
-        least = float(np.max(-self.r[self.u < self.hi], initial=-np.inf))
-        most = float(np.min(-self.r[self.u > self.lo], initial=np.inf))
+        if holds_b and len(self.margin):
+            return False
+        others = ~self.in_margin
+        least = float(np.max(-self.r[others & (self.u < self.hi)], initial=-np.inf))
+        most = float(np.min(-self.r[others & (self.u > self.lo)], initial=np.inf))
         shift: float
+        tilt = math.fsum(self.u[self.margin].tolist())
         if np.isfinite(least) and np.isfinite(most):
-            shift = 0.5 * (least + most)
+            # far outliers in MARGIN do not hold b, but the least of their weights is somebody's
+            # to balance: who gives way first then has r = 0
+            shift = 0.5 * (least + most) if tilt == 0.0 else most if tilt > 0.0 else least
         elif np.isfinite(least) or np.isfinite(most):
             shift = least if np.isfinite(least) else most
         else:
             shift = -self.b  # no row has any force: b = 0
         self.b += shift
         self.r += shift
+        return abs(shift) > abs(self.b)
 
 
 def balanced_corner(corner: FloatArray, d: float) -> bool:

@@ -39,6 +39,8 @@ Key = Hashable
 
 # Settle-and-judge turns before the update is given up.
 TURNS = 60
+# Times that b is centred anew because it was too large for r to have its digits.
+CENTRINGS = 3
 # Columns kept for samples without weight, as a part of those with weight; those computed ahead.
 SPARE_PART, SPARE_LEAST, MOST_SPARE = 2, 64, 512
 # Rows of panels from which on helpers are called when an update begins.
@@ -181,9 +183,14 @@ class Solver:
                 run.settle()
         pending = runs
         for _ in range(TURNS if runs else 0):
+            for run in pending:
+                run.machine.cancel_pairs()
             self.refresh([run.machine for run in pending])
             for run in pending:
-                run.machine.centre_bias()
+                for _ in range(CENTRINGS):
+                    if not run.machine.centre_bias():
+                        break
+                    self.refresh([run.machine])
                 run.machine.hear_the_judge(self.tol)
             pending = [run for run in pending if not run.satisfied()]
             if not pending or any(run.stuck for run in pending):

@@ -74,19 +74,18 @@ def _judged_afresh(model: Model, machines: list[Machine]) -> tuple[list[Verdict]
 
 def _decide_training(samples: Samples, machines: list[Machine]) -> tuple[FloatArray, FloatArray]:
     """Decision values less b at all samples by position, and |K||u|, the sizes of their terms."""
-    net, gross = np.zeros((2, samples.n, len(machines)))
+    weights = np.zeros((samples.n, len(machines)))
     for column, machine in enumerate(machines):
-        np.add.at(net[:, column], machine.at, machine.u)
-        np.add.at(gross[:, column], machine.at, np.abs(machine.u))
-    at = np.flatnonzero(gross.any(axis=1))
-    net, gross = net[at], gross[at]
+        np.add.at(weights[:, column], machine.at, machine.u)
+    at = np.flatnonzero(weights.any(axis=1))
+    weights = weights[at]
     f, sizes = np.zeros((2, samples.n, len(machines)))
     step = max(1, BLOCK_ENTRIES // max(1, len(at)))
     for start in range(0, samples.n, step):
         rows = np.arange(start, min(samples.n, start + step))
         K = samples.block(rows, at)
-        f[rows] = K @ net
-        sizes[rows] = np.abs(K, out=K) @ gross
+        f[rows] = K @ weights
+        sizes[rows] = np.abs(K, out=K) @ np.abs(weights)
     return f, sizes
 
 

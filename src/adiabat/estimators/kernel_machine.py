@@ -383,8 +383,8 @@ class KernelMachine(Tunable, WhatIf):
         return self._model.decide(X)
 
     def _own_values(self, X: Any) -> FloatArray:
-        """k(x, x) of new rows; of the user's own kernel, the largest of the samples held."""
+        """k(x, x) of checked rows; of the user's own kernel, the largest of the samples held."""
         model = self._model
         if self.kernel == "precomputed" or callable(self.kernel):
-            return np.full(n_rows(X), model.solver.samples.largest)
-        return model.kernel.diagonal(as_csr(self._check_at(X)))
+            return np.full(X.shape[0], model.solver.samples.largest)
+        return model.kernel.diagonal(X)

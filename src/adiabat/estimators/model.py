@@ -374,13 +374,36 @@ class Model:
         kernel: FloatArray = self.solver.samples.data[np.ix_(self.position, self.position)]
         return kernel
 
+    def zero_but_for_rounding(
+        self, column: int, values: FloatArray, X: Any, own: FloatArray, t: Any = 0.0, few: int = 1
+    ) -> npt.NDArray[np.bool_]:
+        """Which values f - t of a machine at rows X are 0 but for `few` times the rounding of f.
+
+        `own` are k(x, x). A bound on the rounding clears most rows; for the others it is computed.
+        """
+        machine = self.machines[column][1]
+        zero = np.abs(values) <= few * machine.noise(self.solver.tol, own, t)
+        doubtful = np.flatnonzero(zero)
+        if len(doubtful):
+            sizes = self._weigh(X[doubtful], sizes=True)[:, column]
+            targets = t if np.ndim(t) == 0 else t[doubtful]
+            noise = machine.noise(self.solver.tol, own[doubtful], targets, sizes)
+            zero[doubtful] = np.abs(values[doubtful]) <= few * noise
+        return zero
+
     def decide(self, X: Any) -> FloatArray:
         """Decision values at new rows, (len(X), machines).
 
         For a given kernel X has the kernel values against all samples in the order of learning.
         """
+        return self._weigh(X) + self.biases()
+
+    def _weigh(self, X: Any, sizes: bool = False) -> FloatArray:
+        """Decision values less b at new rows, or the sizes of the terms they are the sums of."""
         places = self.support()
         weights = self.weights(places)
+        if sizes:
+            np.abs(weights, out=weights)
         out = np.empty((X.shape[0], weights.shape[1]))
         given = self.kernel.name == "precomputed"
         vectors = None if given or len(places) == 0 else self.features(places)
@@ -388,12 +411,13 @@ class Model:
         for start in range(0, X.shape[0], step):
             part = X[start : start + step]
             if given:
-                out[start : start + step] = part[:, places] @ weights
+                K = part[:, places]
             elif vectors is not None:
-                out[start : start + step] = self.kernel.block(part, vectors) @ weights
+                K = self.kernel.block(part, vectors)
             else:
-                out[start : start + step] = 0.0
-        return out + self.biases()
+                K = np.zeros((part.shape[0], 0))
+            out[start : start + step] = (np.abs(K) if sizes else K) @ weights
+        return out
 
 
 def _named(error: NotOptimalError, position: IntArray, ids: list[Any]) -> NotOptimalError:

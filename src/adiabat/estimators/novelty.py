@@ -68,8 +68,7 @@ class NoveltyDetector(OutlierMixin, SingleMachine):
 
     def _decision_from(self, values: FloatArray) -> FloatArray:
         """Decision values of the samples held, from f at them."""
-        model = self._model
-        return self._without_rounding(values, model.solver.samples.diagonal[model.position])
+        return self._without_rounding(values, self._held_values(), self._held_points())
 
     def leave_one_out(
         self, n_jobs: int | None = None, progress: Callable[[int, int], None] | None = None
@@ -95,17 +94,26 @@ class NoveltyDetector(OutlierMixin, SingleMachine):
         values, removals = values_without(self, n_jobs, progress)
         return LeaveOneOutNovelty(self.ids_, self._decision_from(values), removals)
 
+    def _held_values(self) -> FloatArray:
+        """k(x, x) of the samples held, in the order of learning."""
+        model = self._model
+        own: FloatArray = model.solver.samples.diagonal[model.position]
+        return own
+
+    def _held_points(self) -> Any:
+        """The samples held, as rows to decide on."""
+        return self._model.given_kernel() if self.kernel == "precomputed" else self._held_rows()
+
     def _without_rounding(
-        self, values: FloatArray, own: FloatArray, targets: Any = 0.0
+        self, values: FloatArray, own: FloatArray, X: Any, targets: Any = 0.0
     ) -> FloatArray:
-        """Decision values, 0 where they are 0 but for rounding; `own` are k(x, x).
+        """Decision values at rows X, 0 where they are 0 but for rounding; `own` are k(x, x).
 
         Samples on the boundary, as those of the margin are, have values of either sign by chance;
         they count as inside, in every run.
         """
-        _, machine = self._model.machines[0]
-        noise = 4.0 * machine.noise(self._model.solver.tol, own, targets)
-        return np.where(np.abs(values) <= noise, 0.0, values)
+        zero = self._model.zero_but_for_rounding(0, values, X, own, targets, few=4)
+        return np.where(zero, 0.0, values)
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """+1 for samples like those learned, -1 for others."""

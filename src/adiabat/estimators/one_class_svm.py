@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.novelty import NoveltyDetector
 from adiabat.estimators.scikit_learn import plain_one_class
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr
 from adiabat.formulations.one_class import OneClass
 from adiabat.retention import Policy
 
@@ -96,7 +96,8 @@ class OneClassSVM(NoveltyDetector):
 
     def decision_function(self, X: Any) -> FloatArray:
         """`score_samples` less `offset_`: above 0 inside, below 0 outside."""
-        return self._without_rounding(self._decide(X)[:, 0], self._own_values(X))
+        values, rows = self._decide(X)[:, 0], as_csr(self._check_at(X))
+        return self._without_rounding(values, self._own_values(rows), rows)
 
     def to_sklearn(self) -> Any:
         """A plain fitted :class:`sklearn.svm.OneClassSVM` with the same decision function."""

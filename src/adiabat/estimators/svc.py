@@ -20,7 +20,7 @@ from adiabat.estimators.labels import check_labels, exact_labels, label_array, r
 from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
 from adiabat.estimators.regularization import AlongC, Shape
 from adiabat.estimators.scikit_learn import plain_svc
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr
 from adiabat.formulations.c_svc import CSVC
 from adiabat.retention import Policy
 
@@ -193,10 +193,11 @@ default="rbf"
 
         Where a pair ties its sign is chance; so the order of the rows decides no label.
         """
-        tol, own = self._model.solver.tol, self._own_values(X)
-        for column, (_, machine) in enumerate(self._model.machines):
-            tied = np.abs(pairs[:, column]) <= machine.noise(tol, own)
-            pairs[tied, column] = 0.0
+        rows = as_csr(self._check_at(X))
+        own = self._own_values(rows)
+        for column in range(pairs.shape[1]):
+            values = pairs[:, column]
+            values[self._model.zero_but_for_rounding(column, values, rows, own)] = 0.0
         return pairs
 
     def leave_one_out(

@@ -146,7 +146,8 @@ class SVDD(NoveltyDetector):
         ndarray of shape (n_samples,)
         """
         values, own = 2.0 * self._decide(X)[:, 0], self._own(X, diagonal)
-        return self._without_rounding(values - own, own, 0.5 * own)
+        rows = as_csr(self._check_at(X))
+        return self._without_rounding(values - own, own, rows, 0.5 * own)
 
     def to_sklearn(self) -> Any:
         """A plain fitted :class:`sklearn.svm.OneClassSVM` with the same decision function.
@@ -171,9 +172,8 @@ class SVDD(NoveltyDetector):
         return Sphere(float(self.C), float(self.C))
 
     def _decision_from(self, values: FloatArray) -> FloatArray:
-        model = self._model
-        own = model.solver.samples.diagonal[model.position]
-        return self._without_rounding(2.0 * values - own, own, 0.5 * own)
+        own = self._held_values()
+        return self._without_rounding(2.0 * values - own, own, self._held_points(), 0.5 * own)
 
     def _centre_square(self) -> float:
         """|a|^2 = u'Ku, from the residuals of the rows with weight: Ku = r - b + t."""
