@@ -1,18 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Squared distances from products, in one pass over memory where NumPy makes four."""
 
-from adiabat._core.wide cimport wide_void
-
-
-cdef wide_void scale_row(
-    double* row, double a, const double* half_b, double factor, Py_ssize_t n,
-) noexcept nogil:
-    """row[j] = factor * min(row[j] - a - half_b[j], 0)"""
-    cdef Py_ssize_t j
-    cdef double x
-    for j in range(n):
-        x = row[j] - a - half_b[j]
-        row[j] = factor * (0.0 if x > 0.0 else x)
+from adiabat._core.simd cimport simd
 
 
 def scaled_distances(double[:, ::1] products, const double[::1] half_a, const double[::1] half_b,
@@ -29,4 +18,5 @@ def scaled_distances(double[:, ::1] products, const double[::1] half_a, const do
         return
     with nogil:
         for i in range(products.shape[0]):
-            scale_row(&products[i, 0], half_a[i], &half_b[0], factor, products.shape[1])
+            simd.scale_distances(
+                products.shape[1], &products[i, 0], half_a[i], &half_b[0], factor)

@@ -18,15 +18,11 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from adiabat._core.simd cimport simd
 from adiabat._core.team cimport share, team_task
 
-from adiabat._core.lines import lined_zeros
+from adiabat._core.aligned import aligned_zeros
 from adiabat._core.team import in_slices
-
-cdef extern from "panels.h" nogil:
-    void rows_of_panels(double** data, const Py_ssize_t* panels, Py_ssize_t n_panels,
-                        Py_ssize_t width, const long long* rows, Py_ssize_t n_rows,
-                        const double* coef, double* out) noexcept
 
 cdef enum:
     ROW = WIDTH * sizeof(double)
@@ -56,8 +52,8 @@ cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
     """The part of a product that belongs to `step` of its rows."""
     cdef Product* job = <Product*> context
     cdef Py_ssize_t i, j, p, first = part * job.step, last = min(first + job.step, job.n_rows)
-    rows_of_panels(job.data, job.active, job.n_active, WIDTH, job.rows + first, last - first,
-                   job.coef, job.out + first)
+    simd.multiply_panels(job.data, job.active, job.n_active, WIDTH, job.rows + first, last - first,
+                         job.coef, job.out + first)
     for i in range(first, last):
         for j in range(job.n_single):
             p = job.single[j]
@@ -185,14 +181,14 @@ cdef class Gram:
         slot_of = np.full(capacity, NO_SLOT, dtype=np.int64)
         slot_of[: self.n] = self.slot_of[: self.n]
         for p in range(self._n_panels):
-            grown = lined_zeros((capacity, WIDTH))
+            grown = aligned_zeros((capacity, WIDTH))
             grown[: self.n] = self.panels[p][: self.n]
             self._place(p, grown)
         self.slot_of = slot_of
         self.capacity = capacity
 
     def _add_panel(self):
-        panel = lined_zeros((max(self.capacity, 1), WIDTH))
+        panel = aligned_zeros((max(self.capacity, 1), WIDTH))
         owner = np.concatenate([self.owner, np.full(WIDTH, -1, dtype=np.int64)])
         stamp = np.concatenate([self.stamp, np.zeros(WIDTH, dtype=np.int64)])
         cdef double** table = <double**> realloc(

@@ -6,7 +6,7 @@ The entries of a row stand together in a pool (`_feature`, `_value`), anywhere; 
 of the pool, and when that is full those left close up.
 
 Where all values are multiples of one of UNITS, by whole numbers up to 255 (pixels, counts, one-hot
-columns), products are made of these numbers, exactly and twice as fast (`whole_lanes.h`).
+columns), products are made of these numbers, exactly and twice as fast (`whole_products_simd.h`).
 
 Invariant: entries in the pool that belong to no row are zero, so that what is forgotten is gone.
 """
@@ -16,34 +16,23 @@ from libc.string cimport memmove
 
 import numpy as np
 
+from adiabat._core.simd cimport simd
 from adiabat._core.team cimport share
 
-from adiabat._core.lines import lined_zeros
+from adiabat._core.aligned import aligned_zeros
 
 # Values are multiples of the first of 1 / these that will do.
 UNITS = (1.0, 255.0, 256.0, 100.0, 10.0)
 
-ctypedef void (*Product)(
-    Py_ssize_t n_rows, const int64_t* start, const int64_t* length, const int32_t* feature,
-    const void* values, const void* table, double* out, Py_ssize_t stride, Py_ssize_t lanes,
-    double unit,
-) noexcept nogil
-
-cdef extern from "lanes.h" nogil:
-    Product in_1_lane, in_8_lanes, in_16_lanes, in_24_lanes
-    Py_ssize_t count_nonzeros(Py_ssize_t, const double*) noexcept
-    void squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const double*,
-                       double*) noexcept
-
-cdef extern from "whole_lanes.h" nogil:
-    Product whole_in_1_lane, whole_in_16_lanes, whole_in_32_lanes, whole_in_48_lanes
-    bint as_whole(Py_ssize_t n, const double* value, double per, float* whole) noexcept
-    void whole_squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const float*, double*,
-                             double) noexcept
-
 cdef enum:
     BATCH = 64   # rows worked on for one table before the next one's turn
     TAKEN = 16   # dense rows taken in at a time
+    VECTORS = 3  # of a table, at most
+
+
+cdef Py_ssize_t lanes_of(bint whole) noexcept nogil:
+    """How many numbers a register holds: of double precision, or whole ones of single precision."""
+    return 2 * simd.vec if whole else simd.vec
 
 
 cdef Py_ssize_t all_lanes(Py_ssize_t k, Py_ssize_t wide) noexcept nogil:
@@ -52,8 +41,8 @@ cdef Py_ssize_t all_lanes(Py_ssize_t k, Py_ssize_t wide) noexcept nogil:
 
 
 cdef Py_ssize_t lanes_for(Py_ssize_t k, Py_ssize_t wide) noexcept nogil:
-    """How many lanes the next table has, k rows being left: those of two registers, or the rest."""
-    return 2 * wide if k > 3 * wide else all_lanes(k, wide)
+    """How many lanes the next table has, k rows being left."""
+    return min(all_lanes(k, wide), VECTORS * wide) if k > 1 else k
 
 
 cdef struct Entries:
@@ -70,7 +59,7 @@ cdef void count_entries(void* context, Py_ssize_t part) noexcept nogil:
     cdef Entries* job = <Entries*> context
     cdef Py_ssize_t i
     for i in range(part * TAKEN, min((part + 1) * TAKEN, job.n)):
-        job.length[i] = count_nonzeros(job.n_features, job.rows + i * job.n_features)
+        job.length[i] = simd.count_nonzeros(job.n_features, job.rows + i * job.n_features)
 
 
 cdef void take_entries(void* context, Py_ssize_t part) noexcept nogil:
@@ -92,27 +81,36 @@ cdef void take_entries(void* context, Py_ssize_t part) noexcept nogil:
 
 cdef struct Job:
     # rows from `start` on, by their entries, times the k in the tables, of which a register holds
-    # `wide`; values and tables are of `size` bytes each, and all is in this unit, squared
+    # `wide`: of double precision, or whole numbers in this unit, squared
     const int64_t* start
     const int64_t* length
     const int32_t* feature
-    const void* values
-    const char* tables
+    const double* values
+    const double* tables
+    const float* whole_values
+    const float* whole_tables
     double* out
-    Py_ssize_t m, k, n_features, wide, size
+    Py_ssize_t m, k, n_features, wide
     double unit
-    Product[4] products    # with one, and with one, two and three registers' worth of others
 
 
 cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
     cdef Job* job = <Job*> context
-    cdef Py_ssize_t i = part * BATCH, done = 0, lanes, rows = min(BATCH, job.m - i)
+    cdef Py_ssize_t i = part * BATCH, done = 0, lanes, wanted, rows = min(BATCH, job.m - i)
+    cdef double* out
     while done < job.k:
         lanes = lanes_for(job.k - done, job.wide)
-        job.products[0 if lanes == 1 else lanes // job.wide](
-            rows, job.start + i, job.length + i, job.feature, job.values,
-            job.tables + done * job.n_features * job.size, job.out + i * job.k + done, job.k,
-            min(lanes, job.k - done), job.unit)
+        wanted = min(lanes, job.k - done)
+        out = job.out + i * job.k + done
+        if job.whole_values != NULL:
+            simd.whole_products(
+                lanes // job.wide, rows, job.start + i, job.length + i, job.feature,
+                job.whole_values, job.whole_tables + done * job.n_features, out, job.k, wanted,
+                job.unit)
+        else:
+            simd.sparse_products(
+                lanes // job.wide, rows, job.start + i, job.length + i, job.feature,
+                job.values, job.tables + done * job.n_features, out, job.k, wanted)
         done += lanes
 
 
@@ -189,7 +187,7 @@ cdef class SparseRows:
         units = UNITS[UNITS.index(self.per):] if self.per else ()
         for per in units:
             whole = self._whole
-            if self._end == first or as_whole(
+            if self._end == first or simd.as_whole(
                     self._end - first, &value[first], per, &whole[first]):
                 self.per = per
                 return
@@ -310,22 +308,22 @@ cdef class SparseRows:
         if self.n > first and self.nnz:
             with nogil:
                 if self.per:
-                    whole_squared_norms(self.n - first, &start[first], &length[first], &whole[0],
-                                        &norm[0], 1.0 / (self.per * self.per))
+                    simd.whole_norms(self.n - first, &start[first], &length[first], &whole[0],
+                                     &norm[0], 1.0 / (self.per * self.per))
                 else:
-                    squared_norms(self.n - first, &start[first], &length[first], &value[0],
-                                  &norm[0])
+                    simd.sparse_norms(self.n - first, &start[first], &length[first], &value[0],
+                                      &norm[0])
         return out
 
     def in_lanes(self, positions):
         """Rows side by side, for `multiply`: in tables (features, lanes), zeros after the last row.
 
-        Tables start at a line of the cache, so that no register's worth of an entry spans two.
+        Tables start at a cache line, so that no register's worth of an entry spans two.
         """
         cdef const int64_t[::1] at = np.ascontiguousarray(positions, dtype=np.int64)
-        cdef Py_ssize_t wide = 16 if self.per else 8
-        tables = lined_zeros(all_lanes(at.shape[0], wide) * self.n_features,
-                             np.float32 if self.per else np.float64)
+        cdef Py_ssize_t wide = lanes_of(self.per != 0.0)
+        tables = aligned_zeros(all_lanes(at.shape[0], wide) * self.n_features,
+                               np.float32 if self.per else np.float64)
         if self.per:
             lay_out[float](at, self._start, self._length, self._feature, self._whole,
                            self.n_features, wide, tables)
@@ -342,7 +340,7 @@ cdef class SparseRows:
         cdef const float[::1] whole, whole_tables
         cdef Py_ssize_t m = out.shape[0], k = out.shape[1]
         cdef Job job
-        job.wide = 16 if self.per else 8
+        job.wide = lanes_of(self.per != 0.0)
         if (first < 0 or first + m > self.n
                 or len(tables) != all_lanes(k, job.wide) * self.n_features):
             raise ValueError("rows or tables out of range")
@@ -351,16 +349,13 @@ cdef class SparseRows:
             return
         job.start, job.length, job.feature = &start[first], &length[first], &feature[0]
         job.out, job.m, job.k, job.n_features = &out[0, 0], m, k, self.n_features
+        job.whole_values = NULL
         if self.per:
             whole, whole_tables = self._whole, tables
-            job.values, job.tables = &whole[0], <const char*> &whole_tables[0]
-            job.size, job.unit = sizeof(float), 1.0 / (self.per * self.per)
-            job.products = [
-                whole_in_1_lane, whole_in_16_lanes, whole_in_32_lanes, whole_in_48_lanes]
+            job.whole_values, job.whole_tables = &whole[0], &whole_tables[0]
+            job.unit = 1.0 / (self.per * self.per)
         else:
             plain, plain_tables = self._value, tables
-            job.values, job.tables = &plain[0], <const char*> &plain_tables[0]
-            job.size, job.unit = sizeof(double), 1.0
-            job.products = [in_1_lane, in_8_lanes, in_16_lanes, in_24_lanes]
+            job.values, job.tables = &plain[0], &plain_tables[0]
         with nogil:
             share(some_rows, &job, (m + BATCH - 1) // BATCH)

@@ -39,7 +39,7 @@ static void team_alone(team_task task, void *context, ptrdiff_t parts)
 #include <stdlib.h>
 #include <time.h>
 
-#include "pause.h"
+#include "atomics.h"
 
 enum {
     TEAM_MOST = 16,          /* threads, the caller included: memory feeds no more */
@@ -124,7 +124,7 @@ static int team_watch(const team_helper *h, uint32_t seen)
         for (int looks = 0; looks < TEAM_LOOKS; looks++) {
             if (atomic_load(&h->of->number) != seen && team_wants(h))
                 return 1;
-            PAUSE();
+            cpu_pause();
         }
         sched_yield();
         now = team_now();
@@ -245,7 +245,7 @@ static void team_run(team *t, ptrdiff_t first, ptrdiff_t parts, int threads)
     team_wake(t);
     team_work(t, 0);
     for (int looks = 0; atomic_load(&t->done) < parts; looks++) {
-        PAUSE();
+        cpu_pause();
         if (looks > TEAM_PATIENCE)
             sched_yield();
     }

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Vectors of double precision for the SIMD level that a unit is compiled for.
+ *
+ * A level has registers: how many doubles each holds (VEC) and how many there are (REGISTERS).
+ * Loops take their blocking from both, so that sums stay in registers:
+ *
+ *     baseline   x86-64: SSE2, 16 x 16 bytes; elsewhere what the compiler makes of 16 bytes
+ *     v3         AVX2 and FMA, 16 x 32 bytes
+ *     v4         AVX-512, 32 x 64 bytes
+ *     neon       32 x 16 bytes
+ *
+ * vec_muladd and muladd round once (FUSED) or twice, but all of a level alike. Units are compiled
+ * without contraction: no other product is fused with a sum.
+ */
+#ifndef ADIABAT_SIMD_H
+#define ADIABAT_SIMD_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#define ALWAYS_INLINE static __forceinline
+#pragma fp_contract(off)
+#else
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#endif
+
+enum { CACHE_LINE = 64 }; /* bytes */
+#define CACHE_ALIGNED _Alignas(64)
+
+#if defined(__GNUC__)
+#define PREFETCH(place) __builtin_prefetch(place)
+#elif defined(_M_X64)
+#include <intrin.h>
+#define PREFETCH(place) _mm_prefetch((const char *) (place), _MM_HINT_T0)
+#else
+#define PREFETCH(place) ((void) 0)
+#endif
+
+#if !defined(SIMD_GENERIC) && (defined(__x86_64__) || defined(_M_X64))
+#include <immintrin.h>
+
+#if defined(__AVX512F__)
+
+#define VEC 8
+#define REGISTERS 32
+#define FUSED 1
+typedef __m512d vec;
+ALWAYS_INLINE vec vec_load(const double *x) { return _mm512_loadu_pd(x); }
+ALWAYS_INLINE void vec_store(double *x, vec a) { _mm512_storeu_pd(x, a); }
+ALWAYS_INLINE vec vec_setall(double a) { return _mm512_set1_pd(a); }
+ALWAYS_INLINE vec vec_add(vec a, vec b) { return _mm512_add_pd(a, b); }
+ALWAYS_INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_pd(a, b); }
+ALWAYS_INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_pd(a, b); }
+ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return _mm512_fmadd_pd(a, b, c); }
+ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return _mm512_fnmadd_pd(a, b, c); }
+typedef __m512 vecf;
+ALWAYS_INLINE vecf vecf_load(const float *x) { return _mm512_loadu_ps(x); }
+ALWAYS_INLINE void vecf_store(float *x, vecf a) { _mm512_storeu_ps(x, a); }
+ALWAYS_INLINE vecf vecf_setall(float a) { return _mm512_set1_ps(a); }
+ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return _mm512_add_ps(a, b); }
+ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return _mm512_fmadd_ps(a, b, c); }
+
+#elif defined(__AVX2__)
+
+#define VEC 4
+#define REGISTERS 16
+#define FUSED 1
+typedef __m256d vec;
+ALWAYS_INLINE vec vec_load(const double *x) { return _mm256_loadu_pd(x); }
+ALWAYS_INLINE void vec_store(double *x, vec a) { _mm256_storeu_pd(x, a); }
+ALWAYS_INLINE vec vec_setall(double a) { return _mm256_set1_pd(a); }
+ALWAYS_INLINE vec vec_add(vec a, vec b) { return _mm256_add_pd(a, b); }
+ALWAYS_INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_pd(a, b); }
+ALWAYS_INLINE vec vec_mul(vec a, vec b) { return _mm256_mul_pd(a, b); }
+ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return _mm256_fmadd_pd(a, b, c); }
+ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return _mm256_fnmadd_pd(a, b, c); }
+typedef __m256 vecf;
+ALWAYS_INLINE vecf vecf_load(const float *x) { return _mm256_loadu_ps(x); }
+ALWAYS_INLINE void vecf_store(float *x, vecf a) { _mm256_storeu_ps(x, a); }
+ALWAYS_INLINE vecf vecf_setall(float a) { return _mm256_set1_ps(a); }
+ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return _mm256_add_ps(a, b); }
+ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return _mm256_fmadd_ps(a, b, c); }
+
+#else
+
+#define VEC 2
+#define REGISTERS 16
+#define FUSED 0
+typedef __m128d vec;
+ALWAYS_INLINE vec vec_load(const double *x) { return _mm_loadu_pd(x); }
+ALWAYS_INLINE void vec_store(double *x, vec a) { _mm_storeu_pd(x, a); }
+ALWAYS_INLINE vec vec_setall(double a) { return _mm_set1_pd(a); }
+ALWAYS_INLINE vec vec_add(vec a, vec b) { return _mm_add_pd(a, b); }
+ALWAYS_INLINE vec vec_sub(vec a, vec b) { return _mm_sub_pd(a, b); }
+ALWAYS_INLINE vec vec_mul(vec a, vec b) { return _mm_mul_pd(a, b); }
+ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
+ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return _mm_sub_pd(c, _mm_mul_pd(a, b)); }
+typedef __m128 vecf;
+ALWAYS_INLINE vecf vecf_load(const float *x) { return _mm_loadu_ps(x); }
+ALWAYS_INLINE void vecf_store(float *x, vecf a) { _mm_storeu_ps(x, a); }
+ALWAYS_INLINE vecf vecf_setall(float a) { return _mm_set1_ps(a); }
+ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return _mm_add_ps(a, b); }
+ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
+
+#endif
+
+#if !defined(__AVX2__)
+ALWAYS_INLINE double muladd(double a, double b, double c) { return a * b + c; }
+#elif defined(__GNUC__) /* of which compilers make vectors, too */
+ALWAYS_INLINE double muladd(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
+ALWAYS_INLINE double muladd(double a, double b, double c)
+{
+    return _mm_cvtsd_f64(_mm_fmadd_sd(_mm_set_sd(a), _mm_set_sd(b), _mm_set_sd(c)));
+}
+#endif
+
+#elif !defined(SIMD_GENERIC) && (defined(__aarch64__) || defined(_M_ARM64))
+#include <arm_neon.h>
+
+#define VEC 2
+#define REGISTERS 32
+#define FUSED 1
+typedef float64x2_t vec;
+ALWAYS_INLINE vec vec_load(const double *x) { return vld1q_f64(x); }
+ALWAYS_INLINE void vec_store(double *x, vec a) { vst1q_f64(x, a); }
+ALWAYS_INLINE vec vec_setall(double a) { return vdupq_n_f64(a); }
+ALWAYS_INLINE vec vec_add(vec a, vec b) { return vaddq_f64(a, b); }
+ALWAYS_INLINE vec vec_sub(vec a, vec b) { return vsubq_f64(a, b); }
+ALWAYS_INLINE vec vec_mul(vec a, vec b) { return vmulq_f64(a, b); }
+ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return vfmaq_f64(c, a, b); }
+ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return vfmsq_f64(c, a, b); }
+ALWAYS_INLINE double muladd(double a, double b, double c) { return fma(a, b, c); }
+typedef float32x4_t vecf;
+ALWAYS_INLINE vecf vecf_load(const float *x) { return vld1q_f32(x); }
+ALWAYS_INLINE void vecf_store(float *x, vecf a) { vst1q_f32(x, a); }
+ALWAYS_INLINE vecf vecf_setall(float a) { return vdupq_n_f32(a); }
+ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return vaddq_f32(a, b); }
+ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return vfmaq_f32(c, a, b); }
+
+#elif defined(__GNUC__)
+
+#ifndef SIMD_BYTES
+#define SIMD_BYTES 16
+#endif
+#ifndef SIMD_REGISTERS
+#define SIMD_REGISTERS 16
+#endif
+#define VEC (SIMD_BYTES / 8)
+#define REGISTERS SIMD_REGISTERS
+#define FUSED 0
+typedef double vec __attribute__((vector_size(SIMD_BYTES)));
+typedef double vec_anywhere __attribute__((vector_size(SIMD_BYTES), aligned(8), may_alias));
+ALWAYS_INLINE vec vec_load(const double *x) { return *(const vec_anywhere *) x; }
+ALWAYS_INLINE void vec_store(double *x, vec a) { *(vec_anywhere *) x = a; }
+ALWAYS_INLINE vec vec_setall(double a) { return a - (vec) {0}; }
+ALWAYS_INLINE vec vec_add(vec a, vec b) { return a + b; }
+ALWAYS_INLINE vec vec_sub(vec a, vec b) { return a - b; }
+ALWAYS_INLINE vec vec_mul(vec a, vec b) { return a * b; }
+ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return a * b + c; }
+ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return c - a * b; }
+ALWAYS_INLINE double muladd(double a, double b, double c) { return a * b + c; }
+typedef float vecf __attribute__((vector_size(SIMD_BYTES)));
+typedef float vecf_anywhere __attribute__((vector_size(SIMD_BYTES), aligned(4), may_alias));
+ALWAYS_INLINE vecf vecf_load(const float *x) { return *(const vecf_anywhere *) x; }
+ALWAYS_INLINE void vecf_store(float *x, vecf a) { *(vecf_anywhere *) x = a; }
+ALWAYS_INLINE vecf vecf_setall(float a) { return a - (vecf) {0}; }
+ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return a + b; }
+ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return a * b + c; }
+
+#else /* one at a time */
+
+#define VEC 1
+#define REGISTERS 16
+#define FUSED 0
+typedef double vec;
+ALWAYS_INLINE vec vec_load(const double *x) { return *x; }
+ALWAYS_INLINE void vec_store(double *x, vec a) { *x = a; }
+ALWAYS_INLINE vec vec_setall(double a) { return a; }
+ALWAYS_INLINE vec vec_add(vec a, vec b) { return a + b; }
+ALWAYS_INLINE vec vec_sub(vec a, vec b) { return a - b; }
+ALWAYS_INLINE vec vec_mul(vec a, vec b) { return a * b; }
+ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return a * b + c; }
+ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return c - a * b; }
+ALWAYS_INLINE double muladd(double a, double b, double c) { return a * b + c; }
+typedef struct { float of[2]; } vecf;
+ALWAYS_INLINE vecf vecf_load(const float *x) { vecf a = {{x[0], x[1]}}; return a; }
+ALWAYS_INLINE void vecf_store(float *x, vecf a) { x[0] = a.of[0], x[1] = a.of[1]; }
+ALWAYS_INLINE vecf vecf_setall(float a) { vecf b = {{a, a}}; return b; }
+ALWAYS_INLINE vecf vecf_add(vecf a, vecf b)
+{
+    vecf c = {{a.of[0] + b.of[0], a.of[1] + b.of[1]}};
+    return c;
+}
+ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c)
+{
+    vecf d = {{a.of[0] * b.of[0] + c.of[0], a.of[1] * b.of[1] + c.of[1]}};
+    return d;
+}
+
+#endif
+
+#define VECF (2 * VEC) /* single precision: twice as many */
+
+ALWAYS_INLINE vec vec_zero(void) { return vec_setall(0.0); }
+
+/* The sum over the lanes of a, in one order. */
+ALWAYS_INLINE double vec_sum(vec a)
+{
+    double lane[VEC], total = 0.0;
+    vec_store(lane, a);
+    for (int l = 0; l < VEC; l++)
+        total += lane[l];
+    return total;
+}
+
+#endif

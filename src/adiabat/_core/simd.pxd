@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of the SIMD level in use, for other modules of the core.
+
+    simd.solve_forward(&s)
+
+calls the function that was compiled for it.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+cdef extern from "wavefront.h":
+    ctypedef struct atomic_word:
+        pass
+    ctypedef struct wavefront:
+        atomic_word next, done
+    void wavefront_begin(wavefront* w) noexcept nogil
+    Py_ssize_t wavefront_take(atomic_word* next) noexcept nogil
+    Py_ssize_t wavefront_wait(atomic_word* done, Py_ssize_t known) noexcept nogil
+    void wavefront_pass(wavefront* w, Py_ssize_t block) noexcept nogil
+    void word_store(atomic_word* word, int64_t value) noexcept nogil
+
+cdef extern from "triangular_solve.h":
+    enum:
+        SOLVE_STEP, SOLVE_MOST
+    ctypedef struct triangular_solve:
+        const double* L
+        double* x
+        Py_ssize_t first, n, cap, line, k
+        wavefront blocks
+
+cdef extern from "downdate.h":
+    enum:
+        DOWNDATE_GROUPS, DOWNDATE_LINE, DOWNDATE_BLOCK, DOWNDATE_KEPT
+    ctypedef struct downdate:
+        double* L
+        double* z
+        const long long* removed
+        Py_ssize_t k, size, cap
+        double* room
+        atomic_word next
+        atomic_word[DOWNDATE_GROUPS] done
+
+cdef extern from "simd_table.h":
+    ctypedef struct simd_table:
+        Py_ssize_t vec
+        void (*solve_forward)(triangular_solve*) noexcept nogil
+        void (*solve_backward)(triangular_solve*) noexcept nogil
+        void (*downdate_join)(downdate*) noexcept nogil
+        void (*multiply_panels)(
+            double**, const Py_ssize_t*, Py_ssize_t, Py_ssize_t, const long long*, Py_ssize_t,
+            const double*, double*) noexcept nogil
+        void (*scale_distances)(
+            Py_ssize_t, double*, double, const double*, double) noexcept nogil
+        void (*sparse_products)(
+            Py_ssize_t, Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
+            const double*, double*, Py_ssize_t, Py_ssize_t) noexcept nogil
+        void (*sparse_norms)(
+            Py_ssize_t, const int64_t*, const int64_t*, const double*, double*) noexcept nogil
+        Py_ssize_t (*count_nonzeros)(Py_ssize_t, const double*) noexcept nogil
+        void (*whole_products)(
+            Py_ssize_t, Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
+            const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept nogil
+        void (*whole_norms)(
+            Py_ssize_t, const int64_t*, const int64_t*, const float*, double*,
+            double) noexcept nogil
+        bint (*as_whole)(Py_ssize_t, const double*, double, float*) noexcept nogil
+        void (*whole_convert)(Py_ssize_t, const double*, float*, int*, int*) noexcept nogil
+        void (*whole_add)(double*, const float*, Py_ssize_t, Py_ssize_t) noexcept nogil
+        void (*twofold_add_row)(
+            double*, double*, const double*, const double*, const double*, double, double,
+            Py_ssize_t, Py_ssize_t) noexcept nogil
+        void (*twofold_add_terms)(
+            double*, double*, const double*, const double*, double, Py_ssize_t,
+            Py_ssize_t) noexcept nogil
+        void (*twofold_multiply_row)(
+            const double*, const double*, const double*, const double*, const double*, Py_ssize_t,
+            Py_ssize_t, double*, double*) noexcept nogil
+        void (*twofold_centre_row)(
+            double*, const double*, const double*, const double*, const double*, const double*,
+            const double*, double, double, Py_ssize_t, Py_ssize_t) noexcept nogil
+
+cdef const simd_table* simd
