@@ -308,14 +308,7 @@ def test_a_claim_that_fails_leaves_nothing() -> None:
     mirror.check()
 
 
-def test_slices_by_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever shares out the rows, and in whatever slices."""
-
-    def share(task: Callable[[slice], None], n: int, entries: int) -> None:
-        for start in reversed(range(0, n, 7)):
-            task(slice(start, min(n, start + 7)))
-
-    monkeypatch.setattr("adiabat._core.gram.in_slices", share)
+def test_rows_shared_by_threads_give_the_same() -> None:
     for threads in (1, 2):
         team.resize(threads)
         try:

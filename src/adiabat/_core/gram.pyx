@@ -22,7 +22,6 @@ from adiabat._core.simd cimport simd
 from adiabat._core.team cimport share, team_task
 
 from adiabat._core.aligned import aligned_zeros
-from adiabat._core.team import in_slices
 
 cdef enum:
     ROW = WIDTH * sizeof(double)
@@ -226,12 +225,23 @@ cdef class Gram:
             in_columns(task, &job)
         return 0
 
-    def claim(self, samples, columns, Py_ssize_t entries=0):
-        """Give samples slots; columns(rows)[i, j] = k(x_rows[i], samples[j]) for slices of rows.
+    def claim(self, samples, columns):
+        """Give samples slots; columns(rows)[i, j] = k(x_rows[i], samples[j]) for slices of rows."""
+        step = max(FILLED // max(1, len(samples)), LEAST)
 
-        `entries` is the size of what `columns` reads for all rows, if it may be called by threads.
+        def write(const size_t[::1] tops, Py_ssize_t width):
+            for start in range(0, self.n, step):
+                rows = slice(start, min(start + step, self.n))
+                self._transfer(write_rows, tops, NULL, start, columns(rows))
+
+        self.claim_by(samples, write)
+
+    def claim_by(self, samples, write):
+        """Give samples slots; write(tops, step) fills them.
+
+        It writes k(x_i, samples[j]) to the address tops[j] + i * step numbers, for all samples x_i.
         A slot is filled first and owned afterwards: one with an owner is always complete, and one
-        without holds nothing, also if `columns` raises.
+        without holds nothing, also if `write` raises.
         """
         cdef Py_ssize_t k = len(samples)
         if k == 0:
@@ -239,16 +249,8 @@ cdef class Gram:
         while np.count_nonzero(self.owner < 0) < k:
             self._add_panel()
         slots = np.flatnonzero(self.owner < 0)[:k]
-        cdef const size_t[::1] tops = self._tops(slots)
-        step = max(FILLED // k, LEAST)
-
-        def fill(part):
-            for start in range(part.start, part.stop, step):
-                rows = slice(start, min(start + step, part.stop))
-                self._transfer(write_rows, tops, NULL, start, columns(rows))
-
         try:
-            in_slices(fill, self.n, entries)
+            write(self._tops(slots), WIDTH)
         except BaseException:
             self._clear(slots)
             raise

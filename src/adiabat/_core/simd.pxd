@@ -6,7 +6,7 @@
 calls the function that was compiled for it.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 cdef extern from "wavefront.h":
     ctypedef struct atomic_word:
@@ -40,6 +40,39 @@ cdef extern from "downdate.h":
         atomic_word next
         atomic_word[DOWNDATE_GROUPS] done
 
+cdef extern from "kernel_values.h":
+    enum:
+        KERNEL_FEW_FEATURES, KERNEL_PATCH_ROWS, KERNEL_LIST_COLUMNS
+    ctypedef enum kernel_name:
+        KERNEL_LINEAR, KERNEL_POLY, KERNEL_RBF, KERNEL_LAPLACIAN, KERNEL_CHI2
+    ctypedef struct kernel_rows:
+        const double* value
+        const int32_t* feature
+        const int64_t* start
+        const int64_t* length
+        const double* norm
+        Py_ssize_t n, n_features
+    ctypedef struct kernel_lists:
+        int32_t* feature
+        int32_t* list
+        const int64_t* bound
+        const int32_t* column
+        const double* value
+        uint32_t mask
+        int bits
+    uint32_t kernel_slot(const kernel_lists* lists, int32_t feature) noexcept nogil
+    ctypedef struct kernel_job:
+        kernel_name kernel
+        int degree
+        double gamma, coef0
+        kernel_rows rows, columns
+        const double* table
+        const double* column_norm
+        const kernel_lists* lists
+        double** out
+        Py_ssize_t step, part_rows
+        bint strange, no_memory
+
 cdef extern from "simd_table.h":
     ctypedef struct simd_table:
         Py_ssize_t vec
@@ -49,21 +82,16 @@ cdef extern from "simd_table.h":
         void (*multiply_panels)(
             double**, const Py_ssize_t*, Py_ssize_t, Py_ssize_t, const long long*, Py_ssize_t,
             const double*, double*) noexcept nogil
-        void (*scale_distances)(
-            Py_ssize_t, double*, double, const double*, double) noexcept nogil
-        void (*sparse_products)(
-            Py_ssize_t, Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const double*,
-            const double*, double*, Py_ssize_t, Py_ssize_t) noexcept nogil
-        void (*sparse_norms)(
-            Py_ssize_t, const int64_t*, const int64_t*, const double*, double*) noexcept nogil
+        void (*kernel_values)(kernel_job*, Py_ssize_t) noexcept nogil
+        void (*kernel_values_by_lists)(kernel_job*, Py_ssize_t) noexcept nogil
+        void (*kernel_pack)(const kernel_rows*, bint, double*) noexcept nogil
+        void (*kernel_diagonal)(
+            kernel_job*, Py_ssize_t, const double*, double*) noexcept nogil
+        void (*kernel_row_products)(
+            Py_ssize_t, const double*, Py_ssize_t, const long long*, Py_ssize_t,
+            double*) noexcept nogil
+        void (*kernel_norms)(const kernel_rows*, Py_ssize_t, Py_ssize_t, double*) noexcept nogil
         Py_ssize_t (*count_nonzeros)(Py_ssize_t, const double*) noexcept nogil
-        void (*whole_products)(
-            Py_ssize_t, Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
-            const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept nogil
-        void (*whole_norms)(
-            Py_ssize_t, const int64_t*, const int64_t*, const float*, double*,
-            double) noexcept nogil
-        bint (*as_whole)(Py_ssize_t, const double*, double, float*) noexcept nogil
         void (*whole_convert)(Py_ssize_t, const double*, float*, int*, int*) noexcept nogil
         void (*whole_add)(double*, const float*, Py_ssize_t, Py_ssize_t) noexcept nogil
         void (*twofold_add_row)(

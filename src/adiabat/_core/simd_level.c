@@ -3,14 +3,14 @@
  * The unit that is compiled once for each SIMD level: SIMD_LEVEL is its name, and the compiler may
  * use the instructions of that level. It defines one thing, the table of its functions.
  */
-#include "distances_simd.h"
 #include "downdate_simd.h"
+#include "kernel_values_simd.h"
 #include "panels_simd.h"
 #include "simd_table.h"
-#include "sparse_products_simd.h"
+#include "sparse_rows_simd.h"
 #include "triangular_solve_simd.h"
 #include "twofold_simd.h"
-#include "whole_products_simd.h"
+#include "whole_simd.h"
 
 #define SIMD_PASTE(LEVEL) simd_table_##LEVEL
 #define SIMD_NAME(LEVEL) SIMD_PASTE(LEVEL)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "downdate.h"
+#include "kernel_values.h"
 #include "triangular_solve.h"
 
 #define SIMD_FUNCTIONS(FUNCTION)                                                                  \
@@ -20,20 +21,14 @@
     FUNCTION(void, multiply_panels,                                                               \
              (double *const *, const ptrdiff_t *, ptrdiff_t, ptrdiff_t, const long long *,        \
               ptrdiff_t, const double *, double *))                                               \
-    FUNCTION(void, scale_distances,                                                               \
-             (ptrdiff_t, double *, double, const double *, double))                               \
-    FUNCTION(void, sparse_products,                                                               \
-             (ptrdiff_t, ptrdiff_t, const int64_t *, const int64_t *, const int32_t *,            \
-              const double *, const double *, double *, ptrdiff_t, ptrdiff_t))                    \
-    FUNCTION(void, sparse_norms,                                                                  \
-             (ptrdiff_t, const int64_t *, const int64_t *, const double *, double *))             \
+    FUNCTION(void, kernel_values, (kernel_job *, ptrdiff_t))                                      \
+    FUNCTION(void, kernel_values_by_lists, (kernel_job *, ptrdiff_t))                             \
+    FUNCTION(void, kernel_pack, (const kernel_rows *, int, double *))                             \
+    FUNCTION(void, kernel_diagonal, (kernel_job *, ptrdiff_t, const double *, double *))          \
+    FUNCTION(void, kernel_row_products,                                                           \
+             (ptrdiff_t, const double *, ptrdiff_t, const long long *, ptrdiff_t, double *))      \
+    FUNCTION(void, kernel_norms, (const kernel_rows *, ptrdiff_t, ptrdiff_t, double *))           \
     FUNCTION(ptrdiff_t, count_nonzeros, (ptrdiff_t, const double *))                              \
-    FUNCTION(void, whole_products,                                                                \
-             (ptrdiff_t, ptrdiff_t, const int64_t *, const int64_t *, const int32_t *,            \
-              const float *, const float *, double *, ptrdiff_t, ptrdiff_t, double))              \
-    FUNCTION(void, whole_norms,                                                                   \
-             (ptrdiff_t, const int64_t *, const int64_t *, const float *, double *, double))      \
-    FUNCTION(int, as_whole, (ptrdiff_t, const double *, double, float *))                         \
     FUNCTION(void, whole_convert, (ptrdiff_t, const double *, float *, int *, int *))             \
     FUNCTION(void, whole_add, (double *, const float *, ptrdiff_t, ptrdiff_t))                    \
     FUNCTION(void, twofold_add_row,                                                               \

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.kernel_values import multiply
 from adiabat._core.rows import nonzero, without
 from adiabat.certificate import Certificate, judge
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange
@@ -398,18 +399,18 @@ class Model:
         """
         places = self.support()
         weights = self.weights(places)
-        out = np.empty((X.shape[0], weights.shape[1]))
-        given = self.kernel.name == "precomputed"
-        vectors = None if given or len(places) == 0 else self.features(places)
+        out = np.zeros((X.shape[0], weights.shape[1]))
         step = max(1, BLOCK_ENTRIES // max(1, len(places)))
-        for start in range(0, X.shape[0], step):
+        for start in range(0, X.shape[0] if len(places) else 0, step):
             part = X[start : start + step]
-            if given:
-                out[start : start + step] = part[:, places] @ weights
-            elif vectors is not None:
-                out[start : start + step] = self.kernel.block(part, vectors) @ weights
+            if self.kernel.name == "precomputed":
+                values = part[:, places]
+            elif self.kernel.function is not None:
+                values = self.kernel.block(part, self.features(places))
             else:
-                out[start : start + step] = 0.0
+                vectors = self.solver.samples.view(self.position[places], part.shape[0])
+                values = self.kernel.block(part, vectors)
+            out[start : start + step] = multiply(values, weights)
         return out + self.biases()
 
     def decide_training(self) -> FloatArray:
@@ -421,7 +422,7 @@ class Model:
         step = max(1, BLOCK_ENTRIES // max(1, len(at)))
         for start in range(0, samples.n, step):
             rows = np.arange(start, min(samples.n, start + step))
-            out[rows] = samples.block(rows, at) @ weights
+            out[rows] = multiply(samples.block(rows, at), weights)
         return out
 
 
