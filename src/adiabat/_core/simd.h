@@ -22,9 +22,11 @@
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #define ALWAYS_INLINE static __forceinline
+#define NEVER_INLINE static __declspec(noinline) /* loops that need all registers for themselves */
 #pragma fp_contract(off)
 #else
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define NEVER_INLINE static __attribute__((noinline))
 #endif
 
 enum { CACHE_LINE = 64 }; /* bytes */
@@ -207,7 +209,8 @@ ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c)
 
 ALWAYS_INLINE vec vec_zero(void) { return vec_setall(0.0); }
 
-/* The sum over the lanes of a, in one order. */
+/* The sum over the lanes of a. */
+#if defined(SIMD_GENERIC) || !defined(__AVX2__)
 ALWAYS_INLINE double vec_sum(vec a)
 {
     double lane[VEC], total = 0.0;
@@ -216,5 +219,17 @@ ALWAYS_INLINE double vec_sum(vec a)
         total += lane[l];
     return total;
 }
+#else
+ALWAYS_INLINE double vec_sum(vec a)
+{
+#if VEC == 8
+    __m256d b = _mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));
+#else
+    __m256d b = a;
+#endif
+    __m128d c = _mm_add_pd(_mm256_castpd256_pd128(b), _mm256_extractf128_pd(b, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(c, _mm_unpackhi_pd(c, c)));
+}
+#endif
 
 #endif
