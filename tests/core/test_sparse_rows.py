@@ -17,16 +17,9 @@ FEATURES = 23
 NOBODY = np.empty(0, dtype=np.int64)
 
 
-# What values are multiples of, by whole numbers up to 255: nothing, or 1 / this.
-PER = [0.0, 1.0, 255.0, 100.0]
-
-
-def some_rows(k: int, seed: int, density: float = 0.3, per: float = 0.0) -> FloatArray:
+def some_rows(k: int, seed: int, density: float = 0.3) -> FloatArray:
     rng = np.random.default_rng(seed)
-    values = rng.standard_normal((k, FEATURES))
-    if per:
-        values = rng.integers(-255, 256, (k, FEATURES)) / per
-    return values * (rng.random((k, FEATURES)) < density)
+    return rng.standard_normal((k, FEATURES)) * (rng.random((k, FEATURES)) < density)
 
 
 def dense(rows: SparseRows) -> FloatArray:
@@ -46,19 +39,15 @@ def in_lanes(plain: FloatArray) -> FloatArray:
 
 @given(
     steps=st.lists(
-        st.tuples(
-            st.sampled_from(["dense", "csr", "go", "cut"]),
-            st.integers(0, 40),
-            st.sampled_from([1.0, 1.0, 1.0, 255.0, 255.0, 0.0]),
-        ),
+        st.tuples(st.sampled_from(["dense", "csr", "go", "cut"]), st.integers(0, 40)),
         max_size=15,
     )
 )
 @settings(max_examples=60)
-def test_rows_are_as_their_mirror(steps: list[tuple[str, int, float]]) -> None:
+def test_rows_are_as_their_mirror(steps: list[tuple[str, int]]) -> None:
     rows, plain = SparseRows(FEATURES), np.empty((0, FEATURES))
-    for seed, (step, number, per) in enumerate(steps):
-        new, n = some_rows(number, seed, per=per), len(plain)
+    for seed, (step, number) in enumerate(steps):
+        new, n = some_rows(number, seed), len(plain)
         if step == "dense":
             rows.append(new)
             plain = np.concatenate([plain, new])
@@ -81,16 +70,14 @@ def test_rows_are_as_their_mirror(steps: list[tuple[str, int, float]]) -> None:
         assert (rows.n, rows.nnz) == (len(plain), np.count_nonzero(plain))
         np.testing.assert_array_equal(dense(rows), plain)
         assert np.count_nonzero(rows._value) == rows.nnz, "what is gone is overwritten"
-        assert np.count_nonzero(rows._whole) == (rows.nnz if rows.per else 0)
         products = np.empty((len(plain), min(3, len(plain))))
         rows.multiply(rows.in_lanes(np.arange(products.shape[1])), 0, products)
         np.testing.assert_allclose(products, plain @ plain[:3].T, rtol=0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("per", PER)
-def test_rows_that_come_and_go_stay_in_the_pool(per: float) -> None:
+def test_rows_that_come_and_go_stay_in_the_pool() -> None:
     """When its end is reached those left close up: no new memory, and nothing of those gone."""
-    plain = some_rows(400, 0, per=per)
+    plain = some_rows(400, 0)
     rows = held(plain)
     pool, rng = rows._value, np.random.default_rng(1)
     for step in range(60):
@@ -98,24 +85,18 @@ def test_rows_that_come_and_go_stay_in_the_pool(per: float) -> None:
         hole, tail = gone[gone < 375], np.setdiff1d(np.arange(375, 400), gone)
         rows.move(tail, hole, 375)
         plain[hole] = plain[tail]
-        plain[375:] = some_rows(25, step, per=per)
+        plain[375:] = some_rows(25, step)
         rows.append(plain[375:])
         np.testing.assert_array_equal(dense(rows), plain)
         assert np.count_nonzero(rows._value) == rows.nnz
-        if per:
-            entries = np.sort(rows._whole[rows._whole != 0.0])
-            np.testing.assert_array_equal(entries, np.sort(np.rint(plain[plain != 0.0] * per)))
     assert rows._value is pool
-    assert rows.per == per
 
 
-@pytest.mark.parametrize("k", [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 49, 64, 65, 100])
+@pytest.mark.parametrize("k", [*range(1, 28), 31, 32, 33, 48, 49, 50, 64, 65, 100])
 @pytest.mark.parametrize("density", [0.0, 0.1, 1.0])
-@pytest.mark.parametrize("per", PER)
-def test_products(k: int, density: float, per: float) -> None:
-    plain, others = some_rows(150, 0, density, per), some_rows(k, 1, 1.0, per)
+def test_products(k: int, density: float) -> None:
+    plain, others = some_rows(150, 0, density), some_rows(k, 1, 1.0)
     rows = held(np.concatenate([plain, others]))
-    assert rows.per == per
     out = np.full((150, k), np.nan)
     tables = rows.in_lanes(np.arange(150, 150 + k))
     rows.multiply(tables, 0, out)
@@ -128,11 +109,10 @@ def test_products(k: int, density: float, per: float) -> None:
 
 @pytest.mark.parametrize("k", [1, 3, 20, 40, 70])
 def test_products_of_whole_numbers_are_exact(k: int) -> None:
-    """As long and as large as they come: sums go far beyond what single precision holds."""
+    """No sum of them rounds, in whatever order."""
     plain = np.full((k, 5000), 255.0)
     plain[::2] = np.random.default_rng(0).integers(-255, 256, plain[::2].shape)
     rows = held(plain)
-    assert rows.per == 1.0
     out = np.empty((k, k))
     rows.multiply(rows.in_lanes(np.arange(k)), 0, out)
     exact = plain.astype(np.int64) @ plain.astype(np.int64).T
@@ -143,57 +123,37 @@ def test_products_of_whole_numbers_are_exact(k: int) -> None:
 def test_no_memory_for_a_larger_pool_leaves_the_rows_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plain = some_rows(40, 0, per=255.0)
+    plain = some_rows(40, 0)
     rows, zeros = held(plain), np.zeros
 
     def no_room(shape: object, dtype: object = np.float64) -> object:
-        if dtype is np.float32:
+        if dtype is np.int32:
             raise MemoryError
         return zeros(shape, dtype)  # type: ignore[call-overload]
 
     with monkeypatch.context() as patch:
         patch.setattr(np, "zeros", no_room)
         with pytest.raises(MemoryError):
-            rows.append(some_rows(400, 1, per=255.0))
+            rows.append(some_rows(400, 1))
     rows.move(NOBODY, NOBODY, min(40, rows.n))
-    assert len(rows._whole) == len(rows._value)
+    assert len(rows._feature) == len(rows._value)
     np.testing.assert_array_equal(dense(rows), plain)
-    rows.append(some_rows(400, 1, per=255.0))
+    rows.append(some_rows(400, 1))
     out = np.empty((440, 1))
     rows.multiply(rows.in_lanes(np.array([3])), 0, out)
     np.testing.assert_allclose(out[:40, 0], plain @ plain[3], atol=1e-13)
 
 
-def test_units_change_with_the_rows() -> None:
-    """Always the first that will do for all of them; where none does, values stay as they are."""
-    rows = held(np.array([[0.0, 1.0, -3.0]]))
-    assert rows.per == 1.0
-    rows.append(np.array([[51.0 / 255.0, 1.0, 0.0]]))
-    assert rows.per == 10.0  # 3 is 765 / 255, which is too large
-    rows = held(np.array([[0.0, 1.0, 0.2]]))
-    assert rows.per == 255.0
-    rows.append(np.array([[17 * (1.0 / 255.0), 0.0, 1.0]]))  # but for rounding
-    assert rows.per == 255.0
-    assert rows._whole[: rows.nnz].tolist() == [255.0, 51.0, 17.0, 255.0]
-    for odd in (np.pi, 1.0 + 1e-12, 1e300, 26.0):
-        other = held(np.array([[0.0, 1.0, 0.2]]))
-        other.append(np.array([[odd, 0.0, 0.0]]))
-        assert other.per == 0.0
-        assert len(other._whole) == 0
-    assert held(np.array([[256.0, 0.0, 1.0]])).per == 0.0
-
-
 @pytest.mark.parametrize("density", [0.05, 0.3, 1.0])
-@pytest.mark.parametrize("per", PER)
-def test_a_product_has_the_same_bits_in_any_company(density: float, per: float) -> None:
+def test_a_product_has_the_same_bits_in_any_company(density: float) -> None:
     """And that of a row with itself those of its squared norm."""
-    plain = some_rows(64, 5, density, per)
+    plain = some_rows(64, 5, density)
     rows = held(plain)
     every = np.empty((64, 64))
     rows.multiply(rows.in_lanes(np.arange(64)), 0, every)
     np.testing.assert_array_equal(every.diagonal(), rows.norms(0))
     np.testing.assert_array_equal(rows.norms(60), rows.norms(0)[60:])
-    for k in (1, 2, 8, 9, 16, 40):
+    for k in (1, 2, 3, 5, 8, 9, 12, 13, 16, 40):
         out = np.empty((64, k))
         rows.multiply(rows.in_lanes(np.arange(k)), 0, out)
         np.testing.assert_array_equal(out, every[:, :k])

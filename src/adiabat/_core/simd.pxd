@@ -57,13 +57,6 @@ cdef extern from "simd_table.h":
         void (*sparse_norms)(
             Py_ssize_t, const int64_t*, const int64_t*, const double*, double*) noexcept nogil
         Py_ssize_t (*count_nonzeros)(Py_ssize_t, const double*) noexcept nogil
-        void (*whole_products)(
-            Py_ssize_t, Py_ssize_t, const int64_t*, const int64_t*, const int32_t*, const float*,
-            const float*, double*, Py_ssize_t, Py_ssize_t, double) noexcept nogil
-        void (*whole_norms)(
-            Py_ssize_t, const int64_t*, const int64_t*, const float*, double*,
-            double) noexcept nogil
-        bint (*as_whole)(Py_ssize_t, const double*, double, float*) noexcept nogil
         void (*whole_convert)(Py_ssize_t, const double*, float*, int*, int*) noexcept nogil
         void (*whole_add)(double*, const float*, Py_ssize_t, Py_ssize_t) noexcept nogil
         void (*twofold_add_row)(

@@ -10,7 +10,7 @@
 #include "sparse_products_simd.h"
 #include "triangular_solve_simd.h"
 #include "twofold_simd.h"
-#include "whole_products_simd.h"
+#include "whole_simd.h"
 
 #define SIMD_PASTE(LEVEL) simd_table_##LEVEL
 #define SIMD_NAME(LEVEL) SIMD_PASTE(LEVEL)

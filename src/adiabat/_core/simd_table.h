@@ -28,12 +28,6 @@
     FUNCTION(void, sparse_norms,                                                                  \
              (ptrdiff_t, const int64_t *, const int64_t *, const double *, double *))             \
     FUNCTION(ptrdiff_t, count_nonzeros, (ptrdiff_t, const double *))                              \
-    FUNCTION(void, whole_products,                                                                \
-             (ptrdiff_t, ptrdiff_t, const int64_t *, const int64_t *, const int32_t *,            \
-              const float *, const float *, double *, ptrdiff_t, ptrdiff_t, double))              \
-    FUNCTION(void, whole_norms,                                                                   \
-             (ptrdiff_t, const int64_t *, const int64_t *, const float *, double *, double))      \
-    FUNCTION(int, as_whole, (ptrdiff_t, const double *, double, float *))                         \
     FUNCTION(void, whole_convert, (ptrdiff_t, const double *, float *, int *, int *))             \
     FUNCTION(void, whole_add, (double *, const float *, ptrdiff_t, ptrdiff_t))                    \
     FUNCTION(void, twofold_add_row,                                                               \

@@ -52,7 +52,7 @@ class Samples:
         self._largest, self._largest_of = 0.0, self.diagonal
         self._store: Store | Any = None  # from the first `add` on it is there
         self._norms: FloatArray | None = None
-        self._normed: tuple[SparseRows, float] | None = None  # whose norms these are, by which unit
+        self._normed: SparseRows | None = None  # whose norms these are
 
     # -- what is there ---------------------------------------------------------------------------
 
@@ -265,8 +265,8 @@ class Samples:
         """Norms of rows that came into the store, by their entries if products are."""
         nonzeros, first = self._nonzeros, self.n
         if nonzeros is not None:
-            if self._normed != (nonzeros, nonzeros.per):  # all: they must go with the products
-                self._normed, first = (nonzeros, nonzeros.per), 0
+            if self._normed is not nonzeros:  # all: they must go with the products
+                self._normed, first = nonzeros, 0
             norms = self.kernel.norms(X, nonzeros.norms(first))
         else:
             norms = self.kernel.norms(X)
