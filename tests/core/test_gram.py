@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from adiabat._core import team
+from adiabat._core import thread_pool
 from adiabat._core.gram import NO_SLOT, PANEL_WIDTH, Gram
 
 IntArray = npt.NDArray[np.int64]
@@ -317,7 +317,7 @@ def test_slices_by_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("adiabat._core.gram.in_slices", share)
     for threads in (1, 2):
-        team.resize(threads)
+        thread_pool.resize(threads)
         try:
             mirror = filled(300, 200)
             mirror.remove(np.arange(0, 300, 4))
@@ -326,7 +326,7 @@ def test_slices_by_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
             mirror.gram.gather_front(keep, 0, 1000)
             mirror.check()
         finally:
-            team.resize(1)
+            thread_pool.resize(1)
 
 
 def test_write_overwrites_given_rows_and_slots_only() -> None:

@@ -51,7 +51,7 @@ static ptrdiff_t downdate_room(ptrdiff_t size)
 
 /* The g-th group, after the blocks of others; none, if k is 0. What is left over goes first.
  *
- * It takes the place of one that is done. A group that is not has a block in the hands of a thread,
+ * It takes the place of one that is done. Of a group that is not, some thread is at work on a block,
  * and the groups after it wait for its z: there are no more of them than threads. */
 static downdate_group downdate_group_at(downdate *d, ptrdiff_t g, ptrdiff_t before)
 {
@@ -326,7 +326,7 @@ ALWAYS_INLINE void downdate_some(const int going, downdate *d, const downdate_gr
             d->z[own->removed[c]] = 0.0;
         }
     for (ptrdiff_t known = 0, from = first; known < block;) {
-        known = wavefront_wait(own->done, own->before + known) - own->before;
+        known = wavefront_wait_for(&d->blocks, own->done, own->before + known) - own->before;
         ptrdiff_t to = downdate_top(d, own, known);
         double *l = d->L + from * cap + top;
         const double *v = own->v + from * going, *scales = downdate_tau(own, from);
@@ -370,7 +370,7 @@ static void downdate_block(downdate *d, const downdate_group *last, const downda
 {
     ptrdiff_t same = last ? block + (own->top - last->top) / DOWNDATE_BLOCK : -1;
     if (same >= 0)
-        wavefront_wait(last->done, last->before + same);
+        wavefront_wait_for(&d->blocks, last->done, last->before + same);
     if (own->k <= 1)
         downdate_1(d, own, block);
     else if (own->k <= 2)
@@ -386,7 +386,7 @@ static void downdate_by_blocks(downdate *d)
 {
     downdate_group last = {0}, own = downdate_group_at(d, 0, 0);
     for (ptrdiff_t g = 0;;) {
-        ptrdiff_t block = wavefront_take(&d->next) - own.before;
+        ptrdiff_t block = wavefront_take(&d->blocks) - own.before;
         while (own.k > 0 && block > own.blocks) {
             last = own;
             own = downdate_group_at(d, ++g, last.before + last.blocks + 1);
@@ -402,7 +402,7 @@ static void downdate_by_blocks(downdate *d)
 static void downdate_by_groups(downdate *d)
 {
     downdate_group last = {0}, own = downdate_group_at(d, 0, 0);
-    for (ptrdiff_t g = 0, next; (next = wavefront_take(&d->next)) < downdate_groups(d);) {
+    for (ptrdiff_t g = 0, next; (next = wavefront_take(&d->blocks)) < downdate_groups(d);) {
         while (g < next) {
             last = own;
             own = downdate_group_at(d, ++g, last.before + last.blocks + 1);

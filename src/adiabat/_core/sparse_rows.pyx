@@ -16,7 +16,7 @@ from libc.string cimport memmove
 import numpy as np
 
 from adiabat._core.simd cimport simd
-from adiabat._core.team cimport share
+from adiabat._core.thread_pool cimport share
 
 from adiabat._core.aligned import aligned_zeros
 

@@ -19,7 +19,7 @@ import numpy as np
 from adiabat._core.blas cimport axpy, dot
 from adiabat._core.gram cimport Gram
 
-from adiabat._core.team import in_slices
+from adiabat._core.thread_pool import in_slices
 
 
 cdef class Thin(Gram):
