@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from adiabat._core import team
+from adiabat._core import thread_pool
 from adiabat._core.gram import NO_SLOT, PANEL_WIDTH, Gram
 
 IntArray = npt.NDArray[np.int64]
@@ -310,7 +310,7 @@ def test_a_claim_that_fails_leaves_nothing() -> None:
 
 def test_rows_shared_by_threads_give_the_same() -> None:
     for threads in (1, 2):
-        team.resize(threads)
+        thread_pool.resize(threads)
         try:
             mirror = filled(300, 200)
             mirror.remove(np.arange(0, 300, 4))
@@ -319,7 +319,7 @@ def test_rows_shared_by_threads_give_the_same() -> None:
             mirror.gram.gather_front(keep, 0, 1000)
             mirror.check()
         finally:
-            team.resize(1)
+            thread_pool.resize(1)
 
 
 def test_write_overwrites_given_rows_and_slots_only() -> None:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Atomic words of 64 bits, and what a thread does between two looks at one.
+ * Atomic words of 64 bits, what a thread does between two looks at one, and a clock.
  *
  * C11's atomics, or Windows' where a compiler has none. All operations are sequentially consistent.
+ * A unit that includes this first defines _POSIX_C_SOURCE, for the clock.
  */
 #ifndef ADIABAT_ATOMICS_H
 #define ADIABAT_ATOMICS_H
@@ -16,6 +17,7 @@
 #include <windows.h>
 #else
 #include <sched.h>
+#include <time.h>
 #endif
 
 #if defined(_MSC_VER) && !defined(__clang__) || defined(ADIABAT_WIN32_ATOMICS)
@@ -71,6 +73,21 @@ static inline void thread_yield(void)
     SwitchToThread();
 #else
     sched_yield();
+#endif
+}
+
+/* Nanoseconds since some moment. */
+static inline int64_t clock_now(void)
+{
+#if defined(_WIN32)
+    LARGE_INTEGER ticks, per_second;
+    QueryPerformanceCounter(&ticks);
+    QueryPerformanceFrequency(&per_second);
+    return (int64_t) ((double) ticks.QuadPart * (1e9 / (double) per_second.QuadPart));
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
 #endif
 }
 

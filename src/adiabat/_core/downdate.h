@@ -27,7 +27,8 @@ typedef struct {
     const long long *removed;
     ptrdiff_t k, size, cap;
     double *room; /* DOWNDATE_GROUPS * DOWNDATE_KEPT * (size, rounded up to whole blocks) */
-    atomic_word next, done[DOWNDATE_GROUPS]; /* blocks of all groups, one after the other */
+    wavefront blocks; /* of all groups, one after the other */
+    atomic_word done[DOWNDATE_GROUPS];
 } downdate;
 
 #endif

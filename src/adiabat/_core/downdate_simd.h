@@ -51,7 +51,7 @@ static ptrdiff_t downdate_room(ptrdiff_t size)
 
 /* The g-th group, after the blocks of others; none, if k is 0. What is left over goes first.
  *
- * It takes the place of one that is done. A group that is not has a block in the hands of a thread,
+ * It takes the place of one that is done. Of a group that is not, some thread is at work on a block,
  * and the groups after it wait for its z: there are no more of them than threads. */
 static downdate_group downdate_group_at(downdate *d, ptrdiff_t g, ptrdiff_t before)
 {
@@ -106,21 +106,6 @@ static void downdate_take(const downdate *d, const downdate_group *own, ptrdiff_
     }
 }
 
-/* The reflection that takes (l, w) of its own row to (r, 0), r > 0, and w to 0; returns tau. */
-ALWAYS_INLINE double reflector(const int going, double l, double *w, double *v, double *r)
-{
-    double square = 0.0;
-    for (int c = 0; c < going; c++)
-        square += w[c * DOWNDATE_BLOCK] * w[c * DOWNDATE_BLOCK];
-    double norm = sqrt(l * l + square), sum = l + norm;
-    for (int c = 0; c < going; c++) {
-        v[c] = w[c * DOWNDATE_BLOCK] / sum;
-        w[c * DOWNDATE_BLOCK] = 0.0;
-    }
-    *r = norm;
-    return sum / norm;
-}
-
 /* z through the reflections of columns from j to end. */
 ALWAYS_INLINE void reflect_z(const int going, const downdate *d, const downdate_group *own,
                              ptrdiff_t j, ptrdiff_t end, double *w)
@@ -137,30 +122,8 @@ ALWAYS_INLINE void reflect_z(const int going, const downdate *d, const downdate_
     }
 }
 
-/* Rows from `first` to `rows`, whole cache lines of them, through the reflection of one column. */
-ALWAYS_INLINE void reflect_one(const int going, ptrdiff_t first, ptrdiff_t rows, double *l,
-                               double *w, const double *v, double tau)
-{
-    for (ptrdiff_t i = first; i < rows; i += VEC) {
-        vec x = vec_load(l + i), t = x, other = vec_zero();
-        for (int c = 0; c < going; c++) { /* two sums, so that an addition waits for fewer */
-            vec own = vec_load(w + c * DOWNDATE_BLOCK + i);
-            if (c % 2)
-                other = vec_muladd(vec_setall(v[c]), own, other);
-            else
-                t = vec_muladd(vec_setall(v[c]), own, t);
-        }
-        t = vec_mul(vec_add(t, other), vec_setall(tau));
-        vec_store(l + i, vec_sub(t, x));
-        for (int c = 0; c < going; c++) {
-            double *own = w + c * DOWNDATE_BLOCK + i;
-            vec_store(own, vec_nmuladd(vec_setall(v[c]), t, vec_load(own)));
-        }
-    }
-}
-
 /* Rows from `first` to `rows`, `tall` vectors of them at a time, through the reflections of columns,
- * of which there is a multiple of FOUR; the first is at l. */
+ * of which there is a multiple of FOUR; the first is at l. Fewer than `tall` vectors are left over. */
 ALWAYS_INLINE void reflect_tall(const int going, const int tall, ptrdiff_t first, ptrdiff_t rows,
                                 ptrdiff_t columns, double *l, ptrdiff_t cap, double *w,
                                 const double *v, const double *scales)
@@ -168,7 +131,7 @@ ALWAYS_INLINE void reflect_tall(const int going, const int tall, ptrdiff_t first
     enum { FOUR = DOWNDATE_FOUR, TALL = DOWNDATE_TALL };
     for (ptrdiff_t j = 0; j < columns; j += FOUR) {
         const double *part = v + j * going, *tau = scales + j * 4;
-        for (ptrdiff_t i = first; i < rows; i += VEC * tall) {
+        for (ptrdiff_t i = first; i + VEC * tall <= rows; i += VEC * tall) {
             double *place = l + j * cap + i, *own = w + i;
             vec t[FOUR][TALL];
             for (int b = 0; b < FOUR; b++) {
@@ -220,31 +183,128 @@ ALWAYS_INLINE void reflect_tall(const int going, const int tall, ptrdiff_t first
     }
 }
 
-/* The same for `rows` rows, whole cache lines of them. */
-ALWAYS_INLINE void reflect(const int going, ptrdiff_t rows, ptrdiff_t columns, double *l,
-                           ptrdiff_t cap, double *w, const double *v, const double *scales)
-{
-    enum { TALL = DOWNDATE_TALL, LEFT = VEC * TALL > DOWNDATE_LINE ? DOWNDATE_LINE / VEC : TALL };
-    ptrdiff_t whole = rows - rows % (VEC * TALL);
-    reflect_tall(going, TALL, 0, whole, columns, l, cap, w, v, scales);
-    if (whole < rows)
-        reflect_tall(going, LEFT, whole, rows, columns, l, cap, w, v, scales);
+/* Functions of their own, so that their loops have all registers. */
+#define DEFINE_REFLECT(GOING)                                                                     \
+NEVER_INLINE void reflect_##GOING(ptrdiff_t first, ptrdiff_t rows, ptrdiff_t columns, double *l,  \
+                                  ptrdiff_t cap, double *w, const double *v,                      \
+                                  const double *scales)                                           \
+{                                                                                                 \
+    reflect_tall(GOING, DOWNDATE_TALL, first, rows, columns, l, cap, w, v, scales);               \
+}                                                                                                 \
+NEVER_INLINE void reflect_short_##GOING(ptrdiff_t first, ptrdiff_t rows, ptrdiff_t columns,       \
+                                        double *l, ptrdiff_t cap, double *w, const double *v,     \
+                                        const double *scales)                                     \
+{                                                                                                 \
+    reflect_tall(GOING, 1, first, rows, columns, l, cap, w, v, scales);                           \
 }
 
-/* tau_a v_a'v_b, b < a, of each four of a block's columns from `first` on. */
-ALWAYS_INLINE void couple(const int going, const downdate_group *own, ptrdiff_t first,
-                          ptrdiff_t end)
+DEFINE_REFLECT(1)
+DEFINE_REFLECT(2)
+DEFINE_REFLECT(4)
+DEFINE_REFLECT(8)
+
+#define REFLECT(NAME, GOING, ...)                                                                 \
+    ((GOING) == 1 ? NAME##_1 : (GOING) == 2 ? NAME##_2 : (GOING) == 4 ? NAME##_4 : NAME##_8)      \
+    (__VA_ARGS__)
+
+/* All rows from `first` on, whole vectors of them. */
+ALWAYS_INLINE void reflect(const int going, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t columns,
+                           double *l, ptrdiff_t cap, double *w, const double *v,
+                           const double *scales)
 {
-    for (ptrdiff_t j = first; j + DOWNDATE_FOUR <= end; j += DOWNDATE_FOUR) {
-        const double *v = own->v + j * going, *tau = downdate_tau(own, j);
-        double *cross = downdate_tau(own, j) + DOWNDATE_FOUR;
-        for (int a = 0; a < DOWNDATE_FOUR; a++)
-            for (int b = 0; b < a; b++) {
-                double sum = 0.0;
-                for (int c = 0; c < going; c++)
-                    sum += v[a * going + c] * v[b * going + c];
-                *cross++ = tau[a] * sum;
-            }
+    ptrdiff_t left = first + (rows - first) / (VEC * DOWNDATE_TALL) * (VEC * DOWNDATE_TALL);
+    if (first < left)
+        REFLECT(reflect, going, first, left, columns, l, cap, w, v, scales);
+    if (left < rows)
+        REFLECT(reflect_short, going, left, rows, columns, l, cap, w, v, scales);
+}
+
+/* x'y of as many numbers as rows go: in vectors, or few enough one by one */
+ALWAYS_INLINE double short_dot(const int going, const double *x, const double *y)
+{
+    double total = 0.0;
+    if (going < VEC) {
+        for (int c = 0; c < going; c++)
+            total = muladd(x[c], y[c], total);
+        return total;
+    }
+    vec sum = vec_mul(vec_load(x), vec_load(y));
+    for (int c = VEC; c < going; c += VEC)
+        sum = vec_muladd(vec_load(x + c), vec_load(y + c), sum);
+    return vec_sum(sum);
+}
+
+/* y -= a x, of as many numbers as rows go */
+ALWAYS_INLINE void short_subtract(const int going, double a, const double *x, double *y)
+{
+    if (going < VEC)
+        for (int c = 0; c < going; c++)
+            y[c] = muladd(-a, x[c], y[c]);
+    else
+        for (int c = 0; c < going; c += VEC)
+            vec_store(y + c, vec_nmuladd(vec_setall(a), vec_load(x + c), vec_load(y + c)));
+}
+
+/* The reflections of q columns, at most FOUR, from their own rows: each takes (l, w) of its row to
+ * (r, 0), r > 0. The first entry of l and w of these rows is at l and w; `corner` is what becomes of
+ * l. w is of no use any more. */
+ALWAYS_INLINE void reflectors(const int going, const int q, const double *l, ptrdiff_t cap,
+                              const double *w, double *v, double *scales,
+                              double (*corner)[DOWNDATE_FOUR])
+{
+    enum { FOUR = DOWNDATE_FOUR };
+    double own[FOUR][DOWNDATE_MOST], part[FOUR][DOWNDATE_MOST], *cross = scales + FOUR;
+    for (int i = 0; i < q; i++) {
+        for (int a = 0; a <= i; a++)
+            corner[a][i] = l[a * cap + i];
+        for (int c = 0; c < going; c++)
+            own[i][c] = w[c * DOWNDATE_BLOCK + i];
+    }
+    for (int a = 0; a < q; a++) {
+        double diagonal = corner[a][a], with[FOUR];
+        for (int i = a; i < q; i++)
+            with[i] = short_dot(going, own[a], own[i]);
+        double norm = sqrt(muladd(diagonal, diagonal, with[a]));
+        double sum = diagonal + norm, tau = sum / norm, inverse = 1.0 / sum;
+        for (int c = 0; c < going; c++)
+            part[a][c] = own[a][c] * inverse;
+        corner[a][a] = norm;
+        scales[a] = tau;
+        for (int i = a + 1; i < q; i++) {
+            double t = tau * muladd(inverse, with[i], corner[a][i]);
+            corner[a][i] = t - corner[a][i];
+            short_subtract(going, t, part[a], own[i]);
+        }
+    }
+    for (int a = 0; a < q; a++)
+        for (int c = 0; c < going; c++)
+            v[a * going + c] = part[a][c];
+    for (int a = 1; a < q; a++)
+        for (int b = 0; b < a; b++)
+            *cross++ = scales[a] * short_dot(going, part[a], part[b]);
+}
+
+/* The reflections of a block's own columns from `start` on, and its triangle through them. */
+ALWAYS_INLINE void downdate_triangle(const int going, const downdate *d, const downdate_group *own,
+                                     ptrdiff_t top, ptrdiff_t start, ptrdiff_t end,
+                                     ptrdiff_t rows, double *w)
+{
+    enum { FOUR = DOWNDATE_FOUR };
+    ptrdiff_t cap = d->cap;
+    for (ptrdiff_t j = start; j < end; j += FOUR) {
+        double *l = d->L + (top + j) * cap + top, *v = own->v + (top + j) * going;
+        double *scales = downdate_tau(own, top + j), corner[FOUR][FOUR];
+        int q = end - j < FOUR ? (int) (end - j) : FOUR;
+        if (q < FOUR) {
+            reflectors(going, q, l + j, cap, w + j, v, scales, corner);
+        } else {
+            reflectors(going, FOUR, l + j, cap, w + j, v, scales, corner);
+            /* where a vector begins with the corner's rows, they are put right below */
+            reflect(going, (j + FOUR) / VEC * VEC, rows, FOUR, l, cap, w, v, scales);
+        }
+        for (int a = 0; a < q; a++)
+            for (int i = a; i < q; i++)
+                l[a * cap + j + i] = corner[a][i];
     }
 }
 
@@ -252,9 +312,7 @@ ALWAYS_INLINE void couple(const int going, const downdate_group *own, ptrdiff_t 
 ALWAYS_INLINE void downdate_some(const int going, downdate *d, const downdate_group *own,
                                  ptrdiff_t block)
 {
-    enum { N = DOWNDATE_BLOCK };
-    CACHE_ALIGNED double w[DOWNDATE_MOST * N];
-    CACHE_ALIGNED double triangle[N * N];
+    CACHE_ALIGNED double w[DOWNDATE_MOST * DOWNDATE_BLOCK];
     ptrdiff_t cap = d->cap, first = own->removed[0] / DOWNDATE_FOUR * DOWNDATE_FOUR;
     ptrdiff_t top = downdate_top(d, own, block), end = downdate_top(d, own, block + 1);
     /* whole lines: below the last row is room, and w = 0 */
@@ -268,7 +326,7 @@ ALWAYS_INLINE void downdate_some(const int going, downdate *d, const downdate_gr
             d->z[own->removed[c]] = 0.0;
         }
     for (ptrdiff_t known = 0, from = first; known < block;) {
-        known = wavefront_wait(own->done, own->before + known) - own->before;
+        known = wavefront_wait_for(&d->blocks, own->done, own->before + known) - own->before;
         ptrdiff_t to = downdate_top(d, own, known);
         double *l = d->L + from * cap + top;
         const double *v = own->v + from * going, *scales = downdate_tau(own, from);
@@ -279,24 +337,10 @@ ALWAYS_INLINE void downdate_some(const int going, downdate *d, const downdate_gr
         if (block == own->blocks)
             reflect_z(going, d, own, from, to, w);
         else
-            reflect(going, rows, to - from, l, cap, w, v, scales);
+            reflect(going, 0, rows, to - from, l, cap, w, v, scales);
         from = to;
     }
-    /* the block's own triangle, a column at a time; what is above the diagonal stays 0 */
-    memset(triangle, 0, sizeof(triangle));
-    ptrdiff_t start = first > top ? first - top : 0;
-    for (ptrdiff_t j = start; j < end - top; j++) {
-        double *column = triangle + j * N, *kept = d->L + (top + j) * cap + top, diagonal;
-        double *v = own->v + (top + j) * going, *tau = downdate_tau(own, top + j);
-        size_t bytes = (size_t) (end - top - j) * sizeof(double);
-        memcpy(column + j, kept + j, bytes);
-        *tau = reflector(going, column[j], w + j, v, &diagonal);
-        column[j] = 0.0;
-        reflect_one(going, j / DOWNDATE_LINE * DOWNDATE_LINE, rows, column, w, v, *tau);
-        column[j] = diagonal;
-        memcpy(kept + j, column + j, bytes);
-    }
-    couple(going, own, top + start, end);
+    downdate_triangle(going, d, own, top, first > top ? first - top : 0, end - top, rows, w);
     word_store(own->done, own->before + block + 1);
 }
 
@@ -326,7 +370,7 @@ static void downdate_block(downdate *d, const downdate_group *last, const downda
 {
     ptrdiff_t same = last ? block + (own->top - last->top) / DOWNDATE_BLOCK : -1;
     if (same >= 0)
-        wavefront_wait(last->done, last->before + same);
+        wavefront_wait_for(&d->blocks, last->done, last->before + same);
     if (own->k <= 1)
         downdate_1(d, own, block);
     else if (own->k <= 2)
@@ -342,7 +386,7 @@ static void downdate_by_blocks(downdate *d)
 {
     downdate_group last = {0}, own = downdate_group_at(d, 0, 0);
     for (ptrdiff_t g = 0;;) {
-        ptrdiff_t block = wavefront_take(&d->next) - own.before;
+        ptrdiff_t block = wavefront_take(&d->blocks) - own.before;
         while (own.k > 0 && block > own.blocks) {
             last = own;
             own = downdate_group_at(d, ++g, last.before + last.blocks + 1);
@@ -358,7 +402,7 @@ static void downdate_by_blocks(downdate *d)
 static void downdate_by_groups(downdate *d)
 {
     downdate_group last = {0}, own = downdate_group_at(d, 0, 0);
-    for (ptrdiff_t g = 0, next; (next = wavefront_take(&d->next)) < downdate_groups(d);) {
+    for (ptrdiff_t g = 0, next; (next = wavefront_take(&d->blocks)) < downdate_groups(d);) {
         while (g < next) {
             last = own;
             own = downdate_group_at(d, ++g, last.before + last.blocks + 1);

@@ -19,7 +19,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from adiabat._core.simd cimport simd
-from adiabat._core.team cimport share, team_task
+from adiabat._core.thread_pool cimport share, pool_task
 
 from adiabat._core.aligned import aligned_zeros
 
@@ -124,7 +124,7 @@ cdef void move_rows(void* context, Py_ssize_t panel) noexcept nogil:
     memset(data + job.left * WIDTH, 0, (job.n - job.left) * ROW)
 
 
-cdef void in_columns(team_task task, Columns* job) noexcept nogil:
+cdef void in_columns(pool_task task, Columns* job) noexcept nogil:
     """Do something to the rows of columns, shared out."""
     job.step = max(1, PART // (SHARED * job.k))
     share(task, job, (job.n + job.step - 1) // job.step)
@@ -213,7 +213,7 @@ cdef class Gram:
         if at.shape[0] and tops.shape[0]:
             self._transfer(write_rows, tops, &at[0], 0, block)
 
-    cdef int _transfer(self, team_task task, const size_t[::1] tops, const long long* rows,
+    cdef int _transfer(self, pool_task task, const size_t[::1] tops, const long long* rows,
                        Py_ssize_t first, double[:, :] block) except -1:
         """Between block and the columns at tops, in these rows or all from the first on."""
         cdef Columns job
@@ -319,7 +319,7 @@ cdef class Gram:
         cdef const size_t[::1] tops = self._tops(slots)
         self._alter(clear_rows, tops, tops)
 
-    cdef int _alter(self, team_task task, const size_t[::1] a, const size_t[::1] b) except -1:
+    cdef int _alter(self, pool_task task, const size_t[::1] a, const size_t[::1] b) except -1:
         """Do something to all rows of the columns at a, and those at b."""
         cdef Columns job
         if a.shape[0] and self.n:

@@ -33,7 +33,7 @@ from adiabat._core.simd cimport (
     kernel_slot,
     simd,
 )
-from adiabat._core.team cimport share
+from adiabat._core.thread_pool cimport share
 
 cdef enum:
     TABLE = 1 << 17      # numbers in a table: 1 MB, which stays in the cache

@@ -22,9 +22,11 @@
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #define ALWAYS_INLINE static __forceinline
+#define NEVER_INLINE static __declspec(noinline) /* loops that need all registers for themselves */
 #pragma fp_contract(off)
 #else
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define NEVER_INLINE static __attribute__((noinline))
 #endif
 
 enum { CACHE_LINE = 64 }; /* bytes */
@@ -56,12 +58,6 @@ ALWAYS_INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_pd(a, b); }
 ALWAYS_INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_pd(a, b); }
 ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return _mm512_fmadd_pd(a, b, c); }
 ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return _mm512_fnmadd_pd(a, b, c); }
-typedef __m512 vecf;
-ALWAYS_INLINE vecf vecf_load(const float *x) { return _mm512_loadu_ps(x); }
-ALWAYS_INLINE void vecf_store(float *x, vecf a) { _mm512_storeu_ps(x, a); }
-ALWAYS_INLINE vecf vecf_setall(float a) { return _mm512_set1_ps(a); }
-ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return _mm512_add_ps(a, b); }
-ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return _mm512_fmadd_ps(a, b, c); }
 
 #elif defined(__AVX2__)
 
@@ -77,12 +73,6 @@ ALWAYS_INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_pd(a, b); }
 ALWAYS_INLINE vec vec_mul(vec a, vec b) { return _mm256_mul_pd(a, b); }
 ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return _mm256_fmadd_pd(a, b, c); }
 ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return _mm256_fnmadd_pd(a, b, c); }
-typedef __m256 vecf;
-ALWAYS_INLINE vecf vecf_load(const float *x) { return _mm256_loadu_ps(x); }
-ALWAYS_INLINE void vecf_store(float *x, vecf a) { _mm256_storeu_ps(x, a); }
-ALWAYS_INLINE vecf vecf_setall(float a) { return _mm256_set1_ps(a); }
-ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return _mm256_add_ps(a, b); }
-ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return _mm256_fmadd_ps(a, b, c); }
 
 #else
 
@@ -98,12 +88,6 @@ ALWAYS_INLINE vec vec_sub(vec a, vec b) { return _mm_sub_pd(a, b); }
 ALWAYS_INLINE vec vec_mul(vec a, vec b) { return _mm_mul_pd(a, b); }
 ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
 ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return _mm_sub_pd(c, _mm_mul_pd(a, b)); }
-typedef __m128 vecf;
-ALWAYS_INLINE vecf vecf_load(const float *x) { return _mm_loadu_ps(x); }
-ALWAYS_INLINE void vecf_store(float *x, vecf a) { _mm_storeu_ps(x, a); }
-ALWAYS_INLINE vecf vecf_setall(float a) { return _mm_set1_ps(a); }
-ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return _mm_add_ps(a, b); }
-ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
 
 #endif
 
@@ -134,12 +118,6 @@ ALWAYS_INLINE vec vec_mul(vec a, vec b) { return vmulq_f64(a, b); }
 ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return vfmaq_f64(c, a, b); }
 ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return vfmsq_f64(c, a, b); }
 ALWAYS_INLINE double muladd(double a, double b, double c) { return fma(a, b, c); }
-typedef float32x4_t vecf;
-ALWAYS_INLINE vecf vecf_load(const float *x) { return vld1q_f32(x); }
-ALWAYS_INLINE void vecf_store(float *x, vecf a) { vst1q_f32(x, a); }
-ALWAYS_INLINE vecf vecf_setall(float a) { return vdupq_n_f32(a); }
-ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return vaddq_f32(a, b); }
-ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return vfmaq_f32(c, a, b); }
 
 #elif defined(__GNUC__)
 
@@ -163,13 +141,6 @@ ALWAYS_INLINE vec vec_mul(vec a, vec b) { return a * b; }
 ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return a * b + c; }
 ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return c - a * b; }
 ALWAYS_INLINE double muladd(double a, double b, double c) { return a * b + c; }
-typedef float vecf __attribute__((vector_size(SIMD_BYTES)));
-typedef float vecf_anywhere __attribute__((vector_size(SIMD_BYTES), aligned(4), may_alias));
-ALWAYS_INLINE vecf vecf_load(const float *x) { return *(const vecf_anywhere *) x; }
-ALWAYS_INLINE void vecf_store(float *x, vecf a) { *(vecf_anywhere *) x = a; }
-ALWAYS_INLINE vecf vecf_setall(float a) { return a - (vecf) {0}; }
-ALWAYS_INLINE vecf vecf_add(vecf a, vecf b) { return a + b; }
-ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c) { return a * b + c; }
 
 #else /* one at a time */
 
@@ -186,28 +157,13 @@ ALWAYS_INLINE vec vec_mul(vec a, vec b) { return a * b; }
 ALWAYS_INLINE vec vec_muladd(vec a, vec b, vec c) { return a * b + c; }
 ALWAYS_INLINE vec vec_nmuladd(vec a, vec b, vec c) { return c - a * b; }
 ALWAYS_INLINE double muladd(double a, double b, double c) { return a * b + c; }
-typedef struct { float of[2]; } vecf;
-ALWAYS_INLINE vecf vecf_load(const float *x) { vecf a = {{x[0], x[1]}}; return a; }
-ALWAYS_INLINE void vecf_store(float *x, vecf a) { x[0] = a.of[0], x[1] = a.of[1]; }
-ALWAYS_INLINE vecf vecf_setall(float a) { vecf b = {{a, a}}; return b; }
-ALWAYS_INLINE vecf vecf_add(vecf a, vecf b)
-{
-    vecf c = {{a.of[0] + b.of[0], a.of[1] + b.of[1]}};
-    return c;
-}
-ALWAYS_INLINE vecf vecf_muladd(vecf a, vecf b, vecf c)
-{
-    vecf d = {{a.of[0] * b.of[0] + c.of[0], a.of[1] * b.of[1] + c.of[1]}};
-    return d;
-}
 
 #endif
 
-#define VECF (2 * VEC) /* single precision: twice as many */
-
 ALWAYS_INLINE vec vec_zero(void) { return vec_setall(0.0); }
 
-/* The sum over the lanes of a, in one order. */
+/* The sum over the lanes of a. */
+#if defined(SIMD_GENERIC) || !defined(__AVX2__)
 ALWAYS_INLINE double vec_sum(vec a)
 {
     double lane[VEC], total = 0.0;
@@ -216,5 +172,17 @@ ALWAYS_INLINE double vec_sum(vec a)
         total += lane[l];
     return total;
 }
+#else
+ALWAYS_INLINE double vec_sum(vec a)
+{
+#if VEC == 8
+    __m256d b = _mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));
+#else
+    __m256d b = a;
+#endif
+    __m128d c = _mm_add_pd(_mm256_castpd256_pd128(b), _mm256_extractf128_pd(b, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(c, _mm_unpackhi_pd(c, c)));
+}
+#endif
 
 #endif

@@ -12,12 +12,13 @@ cdef extern from "wavefront.h":
     ctypedef struct atomic_word:
         pass
     ctypedef struct wavefront:
-        atomic_word next, done
+        atomic_word stalls
     void wavefront_begin(wavefront* w) noexcept nogil
-    Py_ssize_t wavefront_take(atomic_word* next) noexcept nogil
-    Py_ssize_t wavefront_wait(atomic_word* done, Py_ssize_t known) noexcept nogil
+    Py_ssize_t wavefront_take(wavefront* w) noexcept nogil
+    Py_ssize_t wavefront_wait(wavefront* w, Py_ssize_t known) noexcept nogil
     void wavefront_pass(wavefront* w, Py_ssize_t block) noexcept nogil
     void word_store(atomic_word* word, int64_t value) noexcept nogil
+    int64_t word_load(atomic_word* word) noexcept nogil
 
 cdef extern from "triangular_solve.h":
     enum:
@@ -37,7 +38,7 @@ cdef extern from "downdate.h":
         const long long* removed
         Py_ssize_t k, size, cap
         double* room
-        atomic_word next
+        wavefront blocks
         atomic_word[DOWNDATE_GROUPS] done
 
 cdef extern from "kernel_values.h":

@@ -16,6 +16,23 @@ cdef extern from "simd_cpu.h":
         bint (*runs)() noexcept nogil
     const simd_level* simd_levels
 
+cdef extern from *:
+    """
+    #if defined(__clang__)
+    #define ADIABAT_COMPILER "Clang " __clang_version__
+    #elif defined(__GNUC__)
+    #define ADIABAT_COMPILER "GCC " __VERSION__
+    #elif defined(_MSC_VER)
+    #define ADIABAT_STRING(x) #x
+    #define ADIABAT_QUOTED(x) ADIABAT_STRING(x)
+    #define ADIABAT_COMPILER "MSVC " ADIABAT_QUOTED(_MSC_VER)
+    #else
+    #define ADIABAT_COMPILER "unknown"
+    #endif
+    """
+    const char* ADIABAT_COMPILER
+    int CYTHON_HEX_VERSION
+
 VARIABLE = "ADIABAT_SIMD"
 
 cdef const simd_level* _level = NULL
@@ -35,6 +52,12 @@ def wanted():
     """The level that the environment asks for; None if it does not."""
     cdef const char* value = getenv(VARIABLE.encode())
     return value.decode(errors="replace") if value != NULL and value[0] else None
+
+
+def built_with():
+    """Versions of Cython and the C compiler that the core was built with."""
+    parts = (CYTHON_HEX_VERSION >> 24, CYTHON_HEX_VERSION >> 16 & 255, CYTHON_HEX_VERSION >> 8 & 255)
+    return {"Cython": ".".join(map(str, parts)), "compiler": ADIABAT_COMPILER.decode().strip()}
 
 
 cdef int choose() except -1:

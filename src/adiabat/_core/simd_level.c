@@ -3,6 +3,10 @@
  * The unit that is compiled once for each SIMD level: SIMD_LEVEL is its name, and the compiler may
  * use the instructions of that level. It defines one thing, the table of its functions.
  */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+
 #include "downdate_simd.h"
 #include "kernel_values_simd.h"
 #include "panels_simd.h"

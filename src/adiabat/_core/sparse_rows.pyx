@@ -14,7 +14,7 @@ from libc.string cimport memmove
 import numpy as np
 
 from adiabat._core.simd cimport simd
-from adiabat._core.team cimport share
+from adiabat._core.thread_pool cimport share
 
 from adiabat._core.kernel_values import Rows
 

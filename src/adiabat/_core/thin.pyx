@@ -21,7 +21,7 @@ from adiabat._core.gram cimport Gram
 from adiabat._core.simd cimport simd
 
 from adiabat._core.kernel_values import LINEAR, Rows
-from adiabat._core.team import in_slices
+from adiabat._core.thread_pool import in_slices
 
 
 cdef class Thin(Gram):

@@ -12,9 +12,9 @@ from adiabat._core.blas cimport dot, gemm
 from adiabat._core.simd cimport (
     downdate, DOWNDATE_BLOCK, DOWNDATE_GROUPS, DOWNDATE_KEPT, DOWNDATE_LINE, simd, SOLVE_MOST,
     SOLVE_STEP, triangular_solve, wavefront, wavefront_begin, wavefront_pass, wavefront_take,
-    wavefront_wait, word_store,
+    wavefront_wait, word_load, word_store,
 )
-from adiabat._core.team cimport hands, share
+from adiabat._core.thread_pool cimport n_threads, share, stalled
 
 cdef enum:
     LEAST = 320     # rows worth sharing
@@ -25,16 +25,24 @@ cdef enum:
     LINES = 16      # cache lines of each row that are transposed at a time
 
 
+cdef void report_stalls(wavefront* w) noexcept nogil:
+    if word_load(&w.stalls):
+        stalled()
+
+
 cdef void join_forward(void* context, Py_ssize_t part) noexcept nogil:
     simd.solve_forward(<triangular_solve*> context)
+    report_stalls(&(<triangular_solve*> context).blocks)
 
 
 cdef void join_backward(void* context, Py_ssize_t part) noexcept nogil:
     simd.solve_backward(<triangular_solve*> context)
+    report_stalls(&(<triangular_solve*> context).blocks)
 
 
 cdef void join_downdate(void* context, Py_ssize_t part) noexcept nogil:
     simd.downdate_join(<downdate*> context)
+    report_stalls(&(<downdate*> context).blocks)
 
 
 cdef void forward(Py_ssize_t n, const double* L, Py_ssize_t cap, double* x, Py_ssize_t k,
@@ -96,8 +104,8 @@ cdef Py_ssize_t project_room(Py_ssize_t k) noexcept nogil:
 cdef void project(Newcomers* them) noexcept nogil:
     """W = (cross + shift) L^-T, p = W z - 1 and S -= W W'."""
     cdef Py_ssize_t i, j, k = them.k, eights = project_room(k) // SOLVE_STEP
-    cdef Py_ssize_t most = hands() * SOLVE_MOST // SOLVE_STEP
-    cdef Py_ssize_t parts = hands() * ((eights - 1) // most + 1)
+    cdef Py_ssize_t most = n_threads() * SOLVE_MOST // SOLVE_STEP
+    cdef Py_ssize_t parts = n_threads() * ((eights - 1) // most + 1)
     # as few parts as keep all threads busy, since each reads L; a part is one thread's: a job
     # within a job is not shared
     them.step = SOLVE_STEP * ((eights - 1) // parts + 1)
@@ -165,7 +173,7 @@ cdef void remove(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long 
     cdef downdate d
     cdef Py_ssize_t g
     d.L, d.z, d.removed, d.k, d.size, d.cap, d.room = L, z, removed, k, n, cap, room
-    word_store(&d.next, 0)
+    wavefront_begin(&d.blocks)
     for g in range(DOWNDATE_GROUPS):
         word_store(&d.done[g], 0)
     share(join_downdate, &d, THREADS if n - removed[0] > LEAST else 1)
@@ -185,7 +193,7 @@ cdef void move_columns(void* context, Py_ssize_t part) noexcept nogil:
     cdef Moves* c = <Moves*> context
     cdef double* own = c.room + part * MOVED * c.size
     cdef const double* column
-    cdef Py_ssize_t i, j, first, last, top, known, block = wavefront_take(&c.blocks.next)
+    cdef Py_ssize_t i, j, first, last, top, known, block = wavefront_take(&c.blocks)
     while block * MOVED < c.size:
         first = block * MOVED
         last = min(first + MOVED, c.size)
@@ -195,15 +203,16 @@ cdef void move_columns(void* context, Py_ssize_t part) noexcept nogil:
                 own[(j - first) * c.size + i] = column[c.place[i]]
         known = 0
         while known < block:
-            known = wavefront_wait(&c.blocks.done, known)
+            known = wavefront_wait(&c.blocks, known)
         wavefront_pass(&c.blocks, block)
         for j in range(first, last):
             top = max(j, c.first)
             memcpy(c.L + j * c.cap + top, own + (j - first) * c.size + top,
                    (c.size - top) * sizeof(double))
             memset(c.L + j * c.cap + c.size, 0, (c.n - c.size) * sizeof(double))
-        block = wavefront_take(&c.blocks.next)
+        block = wavefront_take(&c.blocks)
     memset(own, 0, MOVED * c.size * sizeof(double))
+    report_stalls(&c.blocks)
 
 
 cdef void compact(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long long* place,

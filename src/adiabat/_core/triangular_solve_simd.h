@@ -106,14 +106,14 @@ ALWAYS_INLINE void solve_groups(const int together, const int tall, triangular_s
     ptrdiff_t cap = s->cap, line = s->line, block, own = together * SOLVE_BLOCK;
     ptrdiff_t groups = (s->k + together - 1) / together, others = together * line;
     double *x = s->x;
-    while ((block = wavefront_take(&s->blocks.next)) * SOLVE_BLOCK < s->n - s->first) {
+    while ((block = wavefront_take(&s->blocks)) * SOLVE_BLOCK < s->n - s->first) {
         ptrdiff_t top = s->first + block * SOLVE_BLOCK, from = s->first;
         ptrdiff_t rows = s->n - top < SOLVE_BLOCK ? s->n - top : SOLVE_BLOCK;
         const double *l = s->L + top;
         for (ptrdiff_t c = 0; c < together * groups; c++)
             memcpy(all + c * SOLVE_BLOCK, x + c * line + top, (size_t) rows * sizeof(double));
         for (ptrdiff_t known = 0; known < block;) {
-            known = wavefront_wait(&s->blocks.done, known);
+            known = wavefront_wait(&s->blocks, known);
             ptrdiff_t to = s->first + known * SOLVE_BLOCK;
             for (int c = 0; c < together; c++)
                 for (ptrdiff_t j = from; j < to; j += 8)
@@ -182,13 +182,13 @@ static void solve_backward(triangular_solve *s)
     enum { N = SOLVE_BLOCK };
     ptrdiff_t n = s->n, cap = s->cap, block;
     double *x = s->x;
-    while ((block = wavefront_take(&s->blocks.next)) * N < n) {
+    while ((block = wavefront_take(&s->blocks)) * N < n) {
         ptrdiff_t end = n - block * N, top = end > N ? end - N : 0;
         const double *L = s->L + top * cap;
         CACHE_ALIGNED double sum[N * VEC];
         memset(sum, 0, sizeof(sum));
         for (ptrdiff_t known = 0, taken = 0; taken < block;) {
-            known = wavefront_wait(&s->blocks.done, known);
+            known = wavefront_wait(&s->blocks, known);
             for (; taken < known; taken++)
                 add_below(end - top, n - (taken + 1) * N, n - taken * N, L, cap, x, sum);
         }

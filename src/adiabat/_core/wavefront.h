@@ -13,31 +13,48 @@
 
 #include "atomics.h"
 
-enum { WAVEFRONT_SPINS = 2000 }; /* looks at a block of another thread before the core is yielded */
+enum {
+    WAVEFRONT_SPINS = 2000,  /* looks at a block of another thread before the core is yielded */
+    WAVEFRONT_STALL = 500000 /* nanoseconds to wait for it: its thread must have lost its core */
+};
 
 typedef struct {
     atomic_word next, done; /* the block to take next; how many are done, from the first on */
+    atomic_word stalls;     /* how often a thread waited for so long */
 } wavefront;
 
 static inline void wavefront_begin(wavefront *w)
 {
     word_store(&w->next, 0);
     word_store(&w->done, 0);
+    word_store(&w->stalls, 0);
 }
 
 /* The number of a block that no other thread has. */
-static inline ptrdiff_t wavefront_take(atomic_word *next) { return (ptrdiff_t) word_add(next, 1); }
+static inline ptrdiff_t wavefront_take(wavefront *w) { return (ptrdiff_t) word_add(&w->next, 1); }
 
-/* How many blocks are done: more than `known`. */
-static inline ptrdiff_t wavefront_wait(atomic_word *done, ptrdiff_t known)
+/* Wait until `done` is more than `known`; returns what it is. */
+static inline ptrdiff_t wavefront_wait_for(wavefront *w, atomic_word *done, ptrdiff_t known)
 {
     ptrdiff_t value;
+    int64_t since = 0;
     for (int looks = 0; (value = (ptrdiff_t) word_load(done)) <= known; looks++) {
         cpu_pause();
-        if (looks > WAVEFRONT_SPINS)
-            thread_yield();
+        if (looks < WAVEFRONT_SPINS)
+            continue;
+        if (since == 0)
+            since = clock_now();
+        thread_yield();
     }
+    if (since != 0 && clock_now() - since > WAVEFRONT_STALL)
+        word_add(&w->stalls, 1);
     return value;
+}
+
+/* How many blocks are done: more than `known`. */
+static inline ptrdiff_t wavefront_wait(wavefront *w, ptrdiff_t known)
+{
+    return wavefront_wait_for(w, &w->done, known);
 }
 
 /* A block is done, as all before it are. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whole numbers up to 255 (pixels, counts, one-hot columns) into single precision, and sums of them
- * back (whole.pyx).
+ * Small whole numbers into and out of single precision, see whole.pyx.
  */
 #ifndef ADIABAT_WHOLE_SIMD_H
 #define ADIABAT_WHOLE_SIMD_H

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.kernel_values import multiply
-from adiabat._core.team import in_slices
+from adiabat._core.thread_pool import in_slices
 from adiabat._core.twofold import residual
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.exact_products import BLOCK_ROWS
