@@ -37,7 +37,7 @@ from adiabat._core.thread_pool cimport share
 
 cdef enum:
     TABLE = 1 << 17      # numbers in a table: 1 MB, which stays in the cache
-    GROUP = 48           # columns of a group are a multiple of this, and at least so many
+    GROUP = 48           # columns, of which the panels of a table at any level have a part
     PART = 1 << 18       # terms in a part
     EXPONENTIAL = 16     # terms that take as long as what is done after a sum
     NORMED = 64          # rows whose norms make a part
@@ -121,14 +121,19 @@ cdef class Rows:
     cdef const double* measured(self, kernel_name kernel) except NULL:
         """What a kernel needs of the norms, as it needs it."""
         cdef const double[::1] values
-        if self.norms is None:
-            self.norms = squared_norms(self)
-        if len(self.norms) != self.n:
-            raise ValueError(f"{len(self.norms)} norms for {self.n} rows")
+        norms = self._squares()
         if kernel == KERNEL_POLY and self._roots is None:
-            self._roots = np.sqrt(self.norms)
-        values = self._roots if kernel == KERNEL_POLY else self.norms
+            self._roots = np.sqrt(norms)
+        values = self._roots if kernel == KERNEL_POLY else norms
         return &values[0]
+
+    def _squares(self):
+        """Squared norms, computed where they were not given."""
+        norms = squared_norms(self) if self.norms is None else self.norms
+        if len(norms) != self.n:
+            raise ValueError(f"{len(norms)} norms for {self.n} rows")
+        self.norms = np.ascontiguousarray(norms)
+        return self.norms
 
 
 cdef int32_t NO_FEATURE = -1
@@ -168,6 +173,12 @@ cdef void some_values_by_lists(void* context, Py_ssize_t part) noexcept nogil:
 cdef Py_ssize_t padded(Py_ssize_t n) noexcept nogil:
     """Lanes of a table of n columns."""
     return (n + simd.vec - 1) // simd.vec * simd.vec
+
+
+cdef Py_ssize_t columns_for(Py_ssize_t n_features) noexcept nogil:
+    """Columns of a table: whole panels, or as many vectors as it has room for."""
+    cdef Py_ssize_t n = TABLE // max(1, n_features)
+    return n // GROUP * GROUP if n >= GROUP else max(n // simd.vec, 1) * simd.vec
 
 
 cdef double cost(Rows rows, Rows columns) noexcept:
@@ -302,7 +313,7 @@ cdef class Formula:
             job.kernel, job.degree = self._kernel, self._degree
             job.gamma, job.coef0, job.strange = self._gamma, self._coef0, False
             values = out
-            norms = squared_norms(rows) if rows.norms is None else rows.norms
+            norms = rows._squares()
             simd.kernel_diagonal(&job, rows.n, &norms[0], &values[0])
             self._require_finite(&job)
         return out
@@ -325,14 +336,14 @@ cdef class Formula:
         """Entry (i, j) to place i * step from tops[j], or from j * apart after top."""
         cdef Py_ssize_t p = rows.n_features, first, j, k, group, parts
         cdef bint listed = without_table(self._kernel, rows, columns)
-        cdef bint normed = self._kernel == KERNEL_RBF or self._kernel == KERNEL_POLY
+        cdef bint normed = self._kernel == KERNEL_POLY or (
+            self._kernel == KERNEL_RBF and p > KERNEL_FEW_FEATURES)
         cdef kernel_job job
         cdef Lists lists
         cdef Room room = Room.__new__(Room)
         if columns.n_features != p:
             raise ValueError(f"rows of {p} features and columns of {columns.n_features}")
-        group = KERNEL_LIST_COLUMNS if listed else max(TABLE // max(1, p) // GROUP, 1) * GROUP
-        group = min(group, columns.n)
+        group = min(columns.n, KERNEL_LIST_COLUMNS if listed else columns_for(p))
         room.make(padded(group), 0 if listed else p)
         job.kernel, job.degree = self._kernel, self._degree
         job.gamma, job.coef0, job.step = self._gamma, self._coef0, step

@@ -63,6 +63,11 @@ class Samples:
         return None if self._store is None else self._store.data
 
     @property
+    def n_features(self) -> int:
+        """How many features a sample has (or samples, if the kernel was given)."""
+        return int(self.rows(slice(0, 0)).shape[1])
+
+    @property
     def _nonzeros(self) -> SparseRows | None:
         """The rows by their nonzero entries, if they are kept so."""
         nonzeros: SparseRows | None = self._store.nonzeros

@@ -32,6 +32,9 @@ from adiabat.engine.interrupts import deferred_interrupts
 
 VARIABLE = "ADIABAT_NUM_THREADS"
 
+# Terms of kernel values that take a few milliseconds: to wake a thread takes a tenth of one.
+SHARED_TERMS = 1 << 25
+
 _lock = threading.Lock()
 _holders: set[BlasHold] = set()
 _threads_before: list[int] = []
@@ -163,6 +166,17 @@ def blas_held() -> Iterator[None]:
     finally:
         with deferred_interrupts():
             blas.give_back()
+
+
+@contextmanager
+def pool_for(terms: int) -> Iterator[None]:
+    """Have the threads of the pool at hand in a block, if it adds up as many terms as pay."""
+    if terms < SHARED_TERMS:
+        yield
+        return
+    with blas_held():
+        thread_pool.wake()
+        yield
 
 
 def _reset() -> None:

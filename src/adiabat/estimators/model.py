@@ -18,6 +18,7 @@ from adiabat._core.rows import nonzero, without
 from adiabat.certificate import Certificate, judge
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
+from adiabat.engine.threads import pool_for
 from adiabat.engine.trace import RowNames, Trace, name_rows
 from adiabat.estimators.change import Change
 from adiabat.estimators.ledger import Ledger
@@ -28,8 +29,8 @@ from adiabat.kernels import Kernel
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Kernel values are recomputed for at most this many entries at a time (64 MB).
-BLOCK_ENTRIES = 8_000_000
+# Kernel values are recomputed for at most this many entries at a time (8 MB): they stay in the cache.
+BLOCK_ENTRIES = 1 << 20
 
 
 class Model:
@@ -401,17 +402,21 @@ class Model:
         weights = self.weights(places)
         out = np.zeros((X.shape[0], weights.shape[1]))
         step = max(1, BLOCK_ENTRIES // max(1, len(places)))
-        for start in range(0, X.shape[0] if len(places) else 0, step):
-            part = X[start : start + step]
-            if self.kernel.name == "precomputed":
-                values = part[:, places]
-            elif self.kernel.function is not None:
-                values = self.kernel.block(part, self.features(places))
-            else:
-                vectors = self.solver.samples.view(self.position[places], part.shape[0])
-                values = self.kernel.block(part, vectors)
-            out[start : start + step] = multiply(values, weights)
+        with pool_for(X.shape[0] * len(places) * X.shape[1]):
+            for start in range(0, X.shape[0] if len(places) else 0, step):
+                values = self._kernel_values(X[start : start + step], places)
+                out[start : start + step] = multiply(values, weights)
         return out + self.biases()
+
+    def _kernel_values(self, X: Any, places: npt.NDArray[np.integer[Any]]) -> FloatArray:
+        """Kernel values of new rows against samples."""
+        if self.kernel.name == "precomputed":
+            values: FloatArray = X[:, places]
+            return values
+        if self.kernel.function is not None:
+            return self.kernel.block(X, self.features(places))
+        samples = self.solver.samples
+        return self.kernel.block(X, samples.view(self.position[places], X.shape[0]))
 
     def decide_training(self) -> FloatArray:
         """Decision values less b at all samples by position, every kernel value computed anew."""
@@ -420,9 +425,10 @@ class Model:
         weights, at = self.weights(places), self.position[places]
         out = np.zeros((samples.n, weights.shape[1]))
         step = max(1, BLOCK_ENTRIES // max(1, len(at)))
-        for start in range(0, samples.n, step):
-            rows = np.arange(start, min(samples.n, start + step))
-            out[rows] = multiply(samples.block(rows, at), weights)
+        with pool_for(samples.n * len(at) * samples.n_features if len(at) else 0):
+            for start in range(0, samples.n, step):
+                rows = np.arange(start, min(samples.n, start + step))
+                out[rows] = multiply(samples.block(rows, at), weights)
         return out
 
 

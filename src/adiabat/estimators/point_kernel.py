@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.kernel_values import multiply
 from adiabat.estimators.model import Model
 
 FloatArray = npt.NDArray[np.float64]
@@ -48,7 +47,7 @@ class PointKernel:
         own = model.weights(places)
         weights = np.zeros((values.shape[1], own.shape[1]))
         weights[self._column[at]] = own
-        return multiply(values, weights) + model.biases()
+        return np.asarray(values @ weights + model.biases())
 
     def by_position(self, model: Model) -> FloatArray:
         """Kernel values with all samples of the model, by their positions."""
