@@ -41,7 +41,7 @@ def test_one_row_or_many(estimator: Any, kernel: str, form: str, features: int) 
     X, y = problem(features, form)
     store = sp.csr_array if form == "csr" else np.asarray
     model = estimator(kernel=kernel)
-    model.fit(store(X[:80])) if estimator in (OneClassSVM, SVDD) else model.fit(store(X[:80]), y[:80])
+    model.fit(store(X[:80]), *(() if estimator in (OneClassSVM, SVDD) else (y[:80],)))
     everyone = f(model, X)
     np.testing.assert_array_equal(f(model, sp.csr_array(X)), everyone)
     for i in range(0, 120, 11):

@@ -252,6 +252,25 @@ static void entry_sums(const kernel_rows *rows, ptrdiff_t first, ptrdiff_t m, co
     }
 }
 
+/* sums[i] = the same for a single column, which as a lane of a table would crowd out the rows. */
+static void entry_line_sums(const kernel_rows *rows, ptrdiff_t first, ptrdiff_t m,
+                            const double *column, double *sums)
+{
+    const int32_t *feature = rows->feature;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        int64_t p = rows->start[first + i], end = p + rows->length[first + i];
+        double total = 0.0;
+        while (p < end) {
+            int64_t last = (feature[p] / SUM_BLOCK + 1) * SUM_BLOCK;
+            double sum = 0.0;
+            for (; p < end && feature[p] < last; p++)
+                sum = muladd(rows->value[p], column[feature[p]], sum);
+            total += sum;
+        }
+        sums[i] = total;
+    }
+}
+
 ALWAYS_INLINE double merge(const term_kind kind, const kernel_rows *A, ptrdiff_t i,
                            const kernel_rows *B, ptrdiff_t j)
 {

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Kernel values, patch by patch: PATCH_ROWS rows against the columns of one panel of a table. The
- * sums over the features (kernel_sums_simd.h) are made into values while they are in the cache.
+ * sums over the features (kernel_sums_simd.h) become values while they are in the cache.
  *
- * A patch has lines, each with one norm of its own and one for every place in it. Lines are rows,
- * or columns where these are too few to fill a vector.
+ * A patch has lines. A line has one row in common, or one column where the columns do not fill a
+ * vector; the places of the line are the columns, or the rows.
  *
- * rbf. With few features, squared distances are sums of squared differences. With more they are
- * ||a||^2 + ||b||^2 - 2 <a, b>, which rounds by about eps (||a||^2 + ||b||^2). What counts is the
- * exponent gamma d^2, of which eps max(1, gamma d^2) is lost in any case. Where the former is more
- * than RBF_LOSS times the latter, the entry is summed from differences. In data that lie far from
- * zero these are nearly all entries, so that differences are summed first, and products only where
- * the distance does not show that the rule would have asked for differences.
+ * rbf. With at most KERNEL_FEW_FEATURES features, d^2 is a sum of squared differences. With more it
+ * is ||a||^2 + ||b||^2 - 2 <a, b>, off by about eps (||a||^2 + ||b||^2). The value exp(-gamma d^2)
+ * is known to eps max(1, gamma d^2) at best. Where gamma times the former is more than RBF_LOSS
+ * times the latter, the entry is summed again, from differences. In data far from zero that holds
+ * for nearly all entries. Then differences are summed first, and products only where it is in doubt
+ * which of the two the rule asks for.
  *
- * poly. Where gamma <a, b> + coef0 is small for gamma ||a|| ||b||, the product is summed again, to
- * twice the precision.
+ * poly. Where |gamma <a, b> + coef0| is below gamma ||a|| ||b|| / POLY_LOSS, the product is summed
+ * again to twice the precision.
+ *
+ * linear. A product is right to eps ||a|| ||b||, which is all that matters: such an error is that of
+ * a kernel matrix of rows changed in their last bits. The same holds for poly above its threshold.
  */
 #ifndef ADIABAT_KERNEL_VALUES_SIMD_H
 #define ADIABAT_KERNEL_VALUES_SIMD_H
 
 #include <stdlib.h>
 
+#include "kernel_exact_simd.h"
 #include "kernel_sums_simd.h"
 
-enum {
-    LIST_COLUMNS = KERNEL_LIST_COLUMNS,
-    PATCH_MOST = PATCH_ROWS * PATCH_LANES
-};
+enum { PATCH_MOST = PATCH_ROWS * PATCH_LANES };
 
 #define RBF_LOSS 8.0
-#define RBF_SURELY 8.1   /* more than rounding of the product away from RBF_LOSS */
+#define RBF_SURELY 8.1   /* farther from RBF_LOSS than a product can be off */
 #define POLY_LOSS 1024.0
 
 typedef struct {
@@ -71,6 +72,11 @@ static void patch_sums(patch *t, term_kind kind, unsigned groups, double *to)
         for (ptrdiff_t l = 0; l < t->k; l++)
             line_sums(kind, rows->n_features, first, t->columns[l], t->n_places[l], t->places[l],
                       to + l * PATCH_ROWS);
+        return;
+    }
+    if (rows->feature && kind == TERM_PRODUCT && t->job->columns.n == 1) {
+        memset(to + t->m, 0, (size_t) (PATCH_ROWS - t->m) * sizeof(double));
+        entry_line_sums(rows, t->first, t->m, t->columns[0], to);
         return;
     }
     if (!rows->feature && groups == ~0u)
@@ -195,104 +201,6 @@ static int poly_bases(ptrdiff_t n, double gamma, double coef0, double norm, cons
         any |= lost;
     }
     return any != 0;
-}
-
-/* ---- products to twice the precision ---------------------------------------------------------- */
-
-enum { EXACT_SUMS = 2, EXACT_LANES = EXACT_SUMS * VEC }; /* feature j is added in lane j mod these */
-
-ALWAYS_INLINE double two_sum(double a, double b, double *rest)
-{
-    double s = a + b, part = s - a;
-    *rest += (a - (s - part)) + (b - part);
-    return s;
-}
-
-ALWAYS_INLINE double two_product(double a, double b, double *rest)
-{
-    double p = a * b;
-#if FUSED
-    *rest += muladd(a, b, -p);
-#else
-    const double splitter = 134217729.0; /* 2^27 + 1: halves of 26 bits (Dekker) */
-    double c = splitter * a, a1 = c - (c - a), a2 = a - a1;
-    double e = splitter * b, b1 = e - (e - b), b2 = b - b1;
-    *rest += a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2);
-#endif
-    return p;
-}
-
-#if FUSED
-static void exact_dense(ptrdiff_t n, const double *a, const double *b, double *sum, double *rest)
-{
-    vec total[EXACT_SUMS], lost[EXACT_SUMS];
-    for (int s = 0; s < EXACT_SUMS; s++)
-        total[s] = lost[s] = vec_zero();
-    for (; n > 0; n -= EXACT_LANES, a += EXACT_LANES, b += EXACT_LANES) {
-        double x[EXACT_LANES] = {0}, y[EXACT_LANES] = {0};
-        int whole = n >= EXACT_LANES;
-        if (!whole) {
-            memcpy(x, a, (size_t) n * sizeof(double));
-            memcpy(y, b, (size_t) n * sizeof(double));
-        }
-        for (int s = 0; s < EXACT_SUMS; s++) {
-            vec u = vec_load((whole ? a : x) + s * VEC), v = vec_load((whole ? b : y) + s * VEC);
-            vec p = vec_mul(u, v), old = total[s], now = vec_add(old, p), part = vec_sub(now, old);
-            lost[s] = vec_sub(lost[s], vec_nmuladd(u, v, p));
-            lost[s] = vec_add(lost[s], vec_add(vec_sub(old, vec_sub(now, part)),
-                                               vec_sub(p, part)));
-            total[s] = now;
-        }
-    }
-    for (int s = 0; s < EXACT_SUMS; s++) {
-        vec_store(sum + s * VEC, total[s]);
-        vec_store(rest + s * VEC, lost[s]);
-    }
-}
-#else
-static void exact_dense(ptrdiff_t n, const double *a, const double *b, double *sum, double *rest)
-{
-    for (ptrdiff_t j = 0; j < n; j++) {
-        double p = two_product(a[j], b[j], rest + j % EXACT_LANES);
-        sum[j % EXACT_LANES] = two_sum(sum[j % EXACT_LANES], p, rest + j % EXACT_LANES);
-    }
-}
-#endif
-
-/* gamma <a, b> + coef0 for row i of A and row j of B, summed to twice the precision. */
-static double exact_base(const kernel_rows *A, ptrdiff_t i, const kernel_rows *B, ptrdiff_t j,
-                         double gamma, double coef0)
-{
-    double sum[EXACT_LANES] = {0}, rest[EXACT_LANES] = {0};
-    if (!A->feature && !B->feature)
-        exact_dense(A->n_features, kernel_dense_row(A, i), kernel_dense_row(B, j), sum, rest);
-    else {
-        /* entries of one, and the other's by merging or where they are */
-        if (!A->feature) {
-            const kernel_rows *C = A;
-            ptrdiff_t k = i;
-            A = B, i = j, B = C, j = k;
-        }
-        int64_t p = A->start[i], p_end = p + A->length[i];
-        int64_t q = B->feature ? B->start[j] : 0, q_end = B->feature ? q + B->length[j] : 0;
-        const double *dense = B->feature ? NULL : kernel_dense_row(B, j);
-        for (; p < p_end; p++) {
-            int32_t f = A->feature[p], lane = f % EXACT_LANES;
-            while (q < q_end && B->feature[q] < f)
-                q++;
-            double b = dense ? dense[f] : q < q_end && B->feature[q] == f ? B->value[q] : 0.0;
-            sum[lane] = two_sum(sum[lane], two_product(A->value[p], b, rest + lane), rest + lane);
-        }
-    }
-    double total = sum[0], low = rest[0];
-    for (int l = 1; l < EXACT_LANES; l++) {
-        total = two_sum(total, sum[l], &low);
-        low += rest[l];
-    }
-    low *= gamma;
-    double high = two_product(gamma, total, &low);
-    high = two_sum(high, coef0, &low);
-    return high + low;
 }
 
 /* ---- patches ---------------------------------------------------------------------------------- */
@@ -432,15 +340,15 @@ static void kernel_values(kernel_job *job, ptrdiff_t part)
 {
     ptrdiff_t p = job->rows.n_features, first = part * job->part_rows;
     ptrdiff_t last = first + job->part_rows < job->rows.n ? first + job->part_rows : job->rows.n;
-    ptrdiff_t few = job->rows.feature || job->columns.n > FEW_COLUMNS ? 0 : job->columns.n;
-    size_t numbers = (size_t) (job->rows.feature ? GROUP_ROWS * p : few * p);
+    ptrdiff_t few = job->columns.n > FEW_COLUMNS ? 0 : job->columns.n;
+    size_t numbers = (size_t) ((job->rows.feature ? GROUP_ROWS + few : few) * p);
     double *room = malloc(numbers * sizeof(double) + (size_t) (few * p + 1) * sizeof(ptrdiff_t));
     patch t;
     if (!room) {
         job->no_memory = 1;
         return;
     }
-    t.job = job, t.expanded = room, t.differences_first = 0;
+    t.job = job, t.expanded = room + few * p, t.differences_first = 0;
     for (ptrdiff_t l = 0; l < few; l++) {
         double *column = room + l * p;
         for (ptrdiff_t j = 0; j < p; j++)
@@ -494,79 +402,6 @@ static void kernel_diagonal(kernel_job *job, ptrdiff_t n, const double *norm, do
         out[i] = line[0];
     }
     job->strange = not_finite(n, out);
-}
-
-/* ---- without a table, where features are many and entries few --------------------------------- */
-
-ALWAYS_INLINE int32_t find_list(const kernel_lists *lists, int32_t feature)
-{
-    uint32_t slot = kernel_slot(lists, feature);
-    for (; lists->feature[slot] != feature; slot = (slot + 1) & lists->mask)
-        if (lists->feature[slot] < 0)
-            return -1;
-    return lists->list[slot];
-}
-
-/* sums[j] = the products of a row with all columns, where they have features in common. */
-static void list_products(const kernel_job *job, ptrdiff_t row, double *sums)
-{
-    double chain[LIST_COLUMNS] = {0};
-    int32_t block[LIST_COLUMNS] = {0};
-    const kernel_lists *lists = job->lists;
-    int64_t p = job->rows.start[row], end = p + job->rows.length[row];
-    for (ptrdiff_t j = 0; j < job->columns.n; j++)
-        sums[j] = 0.0;
-    for (; p < end; p++) {
-        int32_t list = find_list(lists, job->rows.feature[p]);
-        if (list < 0)
-            continue;
-        int32_t own = job->rows.feature[p] / SUM_BLOCK;
-        for (int64_t q = lists->bound[list]; q < lists->bound[list + 1]; q++) {
-            int32_t j = lists->column[q];
-            if (block[j] != own) {
-                sums[j] += chain[j];
-                chain[j] = 0.0;
-                block[j] = own;
-            }
-            chain[j] = muladd(job->rows.value[p], lists->value[q], chain[j]);
-        }
-    }
-    for (ptrdiff_t j = 0; j < job->columns.n; j++)
-        sums[j] += chain[j];
-}
-
-/* The same as kernel_values, for columns in lists: all rows and columns are given by entries. */
-static void kernel_values_by_lists(kernel_job *job, ptrdiff_t part)
-{
-    const kernel_rows *rows = &job->rows, *columns = &job->columns;
-    ptrdiff_t row = part * job->part_rows, k = columns->n, n = (k + VEC - 1) / VEC * VEC;
-    ptrdiff_t last = row + job->part_rows < rows->n ? row + job->part_rows : rows->n;
-    double line[LIST_COLUMNS] = {0};
-    unsigned char flag[LIST_COLUMNS / VEC];
-    for (; row < last; row++) {
-        double norm = rows->norm ? rows->norm[row] : 0.0;
-        int flagged = 0;
-        if (job->kernel == KERNEL_LAPLACIAN || job->kernel == KERNEL_CHI2)
-            for (ptrdiff_t j = 0; j < k; j++)
-                line[j] = merged_sum(job->kernel == KERNEL_CHI2 ? TERM_QUOTIENT : TERM_ABSOLUTE,
-                                     rows, row, columns, j);
-        else
-            list_products(job, row, line);
-        if (job->kernel == KERNEL_RBF)
-            flagged = rbf_distances(n, job->gamma, norm, job->column_norm, line, flag) != 0;
-        if (job->kernel == KERNEL_POLY)
-            flagged = poly_bases(n, job->gamma, job->coef0, norm, job->column_norm, line, flag);
-        for (ptrdiff_t j = 0; j < (flagged ? k : 0); j++)
-            if (flag[j / VEC] >> j % VEC & 1)
-                line[j] = job->kernel == KERNEL_RBF
-                    ? merged_sum(TERM_SQUARE, rows, row, columns, j)
-                    : exact_base(rows, row, columns, j, job->gamma, job->coef0);
-        finish(job, n, line, line);
-        if (not_finite(k, line))
-            job->strange = 1;
-        for (ptrdiff_t j = 0; j < k; j++)
-            job->out[j][row * job->step] = line[j];
-    }
 }
 
 #endif

@@ -8,7 +8,7 @@
 #endif
 
 #include "downdate_simd.h"
-#include "kernel_values_simd.h"
+#include "kernel_lists_simd.h"
 #include "panels_simd.h"
 #include "simd_table.h"
 #include "sparse_rows_simd.h"

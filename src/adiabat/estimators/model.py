@@ -29,7 +29,7 @@ from adiabat.kernels import Kernel
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Kernel values are recomputed for at most this many entries at a time (8 MB): they stay in the cache.
+# Kernel values are recomputed for at most this many entries at a time: 8 MB, in the cache.
 BLOCK_ENTRIES = 1 << 20
 
 
