@@ -31,7 +31,7 @@ cdef extern from "triangular_solve.h":
 
 cdef extern from "downdate.h":
     enum:
-        DOWNDATE_GROUPS, DOWNDATE_LINE, DOWNDATE_BLOCK, DOWNDATE_KEPT
+        DOWNDATE_GROUPS, DOWNDATE_LINE, DOWNDATE_BLOCK, DOWNDATE_KEPT, DOWNDATE_SMALL
     ctypedef struct downdate:
         double* L
         double* z
