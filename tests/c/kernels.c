@@ -413,6 +413,36 @@ static void nest(void *context, ptrdiff_t part)
     (void) part;
 }
 
+static atomic_word begun;
+
+/* The second part takes long; the first ends as soon as that has begun, on another thread. */
+static void lag(void *context, ptrdiff_t part)
+{
+    int64_t until = clock_now() + 3000000;
+    (void) context;
+    if (part == 1)
+        word_store(&begun, 1);
+    while (part == 0 ? word_load(&begun) == 0 : clock_now() < until)
+        thread_yield();
+}
+
+static void test_stalls(void)
+{
+    pool_resize(pool, 2);
+    for (int again = 0; again < 2; again++) {
+        expect(!pool_alone(pool), "threads work together", again, 0);
+        int64_t started = clock_now();
+        word_store(&begun, 0);
+        pool_share(pool, lag, NULL, 2);
+        int64_t took = clock_now() - started;
+        int alone = pool_alone(pool); /* if it is not too late to see it */
+        expect(alone || clock_now() - started > 20 * 2000000, "a stall is noticed", again, 0);
+        while (clock_now() < started + 22 * took)
+            thread_yield();
+    }
+    expect(!pool_alone(pool), "after a while they work together again", 0, 0);
+}
+
 static void test_pool(void)
 {
     for (int threads = 1; threads <= 5; threads++)
@@ -438,6 +468,7 @@ int main(void)
 {
     pool = pool_new();
     test_pool();
+    test_stalls();
     test_solves();
     test_downdates();
     test_panels();

@@ -12,7 +12,7 @@ cdef extern from "wavefront.h":
     ctypedef struct atomic_word:
         pass
     ctypedef struct wavefront:
-        atomic_word stalls
+        atomic_word stalled
     void wavefront_begin(wavefront* w) noexcept nogil
     Py_ssize_t wavefront_take(wavefront* w) noexcept nogil
     Py_ssize_t wavefront_wait(wavefront* w, Py_ssize_t known) noexcept nogil

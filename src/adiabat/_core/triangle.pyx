@@ -26,8 +26,8 @@ cdef enum:
 
 
 cdef void report_stalls(wavefront* w) noexcept nogil:
-    if word_load(&w.stalls):
-        stalled()
+    if word_load(&w.stalled):
+        stalled(word_load(&w.stalled))
 
 
 cdef void join_forward(void* context, Py_ssize_t part) noexcept nogil:
