@@ -18,8 +18,8 @@ WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-levels test-c test-aarch64 test-clang checked lint format bench \
-  gallery papers package clean
+.PHONY: help demo test test-levels test-c test-aarch64 test-windows test-clang checked lint \
+  format bench gallery papers package clean
 .DELETE_ON_ERROR:
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo 'make test-levels   core, engine and laws at every SIMD level that this CPU has'
 	@echo 'make test-c        the C loops of every level against plain ones, without Python'
 	@echo 'make test-aarch64  the same, cross-compiled and run on an emulator  (qemu-user)'
+	@echo 'make test-windows  the same for Windows  (mingw-w64, wine)'
 	@echo 'make test-clang    the tests of the core, compiled by Clang'
 	@echo 'make lint      style, types, and the direction of imports'
 	@echo 'make format    rewrite the sources in the house format'
@@ -67,6 +68,8 @@ KERNELS := -O3 -std=c11 -Wall -Wextra -Wno-psabi -Werror -pedantic -ffp-contract
 GENERIC := -DSIMD_GENERIC -DSIMD_LEVEL=generic
 CROSS_CC ?= aarch64-linux-gnu-gcc
 EMULATOR ?= qemu-aarch64
+WINDOWS_CC ?= x86_64-w64-mingw32-gcc
+WINE ?= wine64
 
 test-c:
 	mkdir -p build
@@ -86,6 +89,13 @@ test-aarch64:
 	$(EMULATOR) build/kernels-aarch64
 	$(CROSS_CC) -static $(GENERIC) $(KERNELS) -o build/kernels-aarch64
 	$(EMULATOR) build/kernels-aarch64
+
+# With the atomics that MSVC has. Debian: gcc-mingw-w64-x86-64, wine64.
+test-windows:
+	mkdir -p build
+	$(WINDOWS_CC) -static -DADIABAT_WIN32_ATOMICS -DSIMD_LEVEL=v3 -march=x86-64-v3 $(KERNELS) \
+	  -o build/kernels.exe
+	WINEDEBUG=-all $(WINE) build/kernels.exe
 
 test-clang:
 	$(MAKE) test-c CC=clang

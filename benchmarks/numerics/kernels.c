@@ -35,6 +35,8 @@ static void (*trsm)(const char *, const char *, const char *, const char *, inte
 static void (*rot)(integer, double *, integer, double *, integer, number, number);
 static void (*gemm)(const char *, const char *, integer, integer, integer, number, number, integer,
                     number, integer, number, double *, integer);
+static void (*gemv)(const char *, integer, integer, number, number, integer, number, integer,
+                    number, double *, integer);
 static double (*dot)(integer, number, integer, number, integer);
 
 static thread_pool *pool;
@@ -311,6 +313,11 @@ static void some_dense(void *context, ptrdiff_t part)
     ptrdiff_t first = part * ROWS / 8;
     int n = ROWS / 8, features = FEATURES;
     double alpha = 1.0, beta = 0.0; /* out' = others dense' */
+    if (t->k == 1) {
+        gemv("T", &features, &n, &alpha, t->dense + first * FEATURES, &features, t->others, &one,
+             &beta, t->out + first, &one);
+        return;
+    }
     gemm("T", "N", &t->k, &n, &features, &alpha, t->others, &features, t->dense + first * FEATURES,
          &features, &beta, t->out + first * t->k, &t->k);
 }
@@ -348,9 +355,9 @@ int main(int argc, char **argv)
     if (argc < 7)
         return 2;
     void *library = dlopen(argv[1], RTLD_NOW);
-    const char *names[] = {"dtrsv", "dtrsm", "drot", "dgemm", "ddot"};
-    void *places[] = {&trsv, &trsm, &rot, &gemm, &dot};
-    for (int a = 0; a < 5; a++) {
+    const char *names[] = {"dtrsv", "dtrsm", "drot", "dgemm", "ddot", "dgemv"};
+    void *places[] = {&trsv, &trsm, &rot, &gemm, &dot, &gemv};
+    for (int a = 0; a < 6; a++) {
         char name[80];
         snprintf(name, sizeof(name), "%s%s%s", argv[2], names[a], argv[3]);
         void *found = library ? dlsym(library, name) : NULL;

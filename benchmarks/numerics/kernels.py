@@ -14,7 +14,7 @@ What each is compared with:
     backward solve    DTRSV
     downdate          DROT, a rotation for each column and removed row
     rows of panels    DDOT, for each row and panel
-    sparse products   DGEMM, of rows a fifth of whose entries are not 0
+    sparse products   DGEMV or DGEMM, of rows a fifth of whose entries are not 0
 
 Tables go to the terminal and, as Markdown, to out/kernels.md.
 """
