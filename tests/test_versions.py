@@ -31,7 +31,8 @@ def test_versions_are_those_installed(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_level_in_use_and_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(capsys)["SIMD level"] == [f"{simd.level()} (available: {', '.join(simd.levels())})"]
+    there = ", ".join(simd.levels())
+    assert shown(capsys)["SIMD level"] == [f"{simd.level()} (available: {there})"]
 
 
 def test_threads_are_those_of_an_update(capsys: pytest.CaptureFixture[str]) -> None:

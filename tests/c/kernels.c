@@ -191,7 +191,10 @@ static double product(const double *L, ptrdiff_t cap, ptrdiff_t i, ptrdiff_t j)
 static void check_downdate(ptrdiff_t n, ptrdiff_t k)
 {
     ptrdiff_t cap = aligned(n), whole = (n + DOWNDATE_BLOCK - 1) / DOWNDATE_BLOCK * DOWNDATE_BLOCK;
-    double *given = triangle(n, cap), *z = numbers(n), *once = NULL;
+    double *given = triangle(n, cap), *z = numbers(n), *products = numbers(n * n), *once = NULL;
+    for (ptrdiff_t j = 0; j < n; j++)
+        for (ptrdiff_t i = j; i < n; i++)
+            products[j * n + i] = product(given, cap, i, j);
     long long *removed = malloc((size_t) k * sizeof(long long));
     char *gone = calloc(1, (size_t) n);
     for (ptrdiff_t c = 0; c < k; c++) { /* some neighbours, some apart */
@@ -206,13 +209,13 @@ static void check_downdate(ptrdiff_t n, ptrdiff_t k)
         for (int g = 0; g < DOWNDATE_GROUPS; g++)
             word_store(&d.done[g], 0);
         pool_resize(pool, threads);
-        pool_share(pool, join_downdate, &d, threads);
+        pool_share(pool, join_downdate, &d, n - removed[0] > DOWNDATE_SMALL ? threads : 1);
         for (ptrdiff_t j = 0; j < n; j++)
             for (ptrdiff_t i = j; i < n; i++)
                 if (gone[i] || gone[j])
                     expect(L[j * cap + i] == (i == j), "identity of a removed row", n, k);
                 else
-                    expect(fabs(product(L, cap, i, j) - product(given, cap, i, j)) < 1e-12,
+                    expect(fabs(product(L, cap, i, j) - products[j * n + i]) < 1e-12,
                            "L L' of those that stay", n, k);
         for (ptrdiff_t i = 0; i < n; i++) { /* z is a further row: L z stays, of rows that stay */
             double before = 0.0, after = 0.0;
@@ -233,7 +236,7 @@ static void check_downdate(ptrdiff_t n, ptrdiff_t k)
 static void test_downdates(void)
 {
     static const int many[] = {1, 2, 3, 4, 5, 8, 9, 17, 33};
-    static const int sizes[] = {1, 5, 32, 33, 64, 71, 100, 150};
+    static const int sizes[] = {1, 5, 32, 33, 64, 71, 100, 150, 340};
     for (size_t a = 0; a < sizeof(sizes) / sizeof(int); a++)
         for (size_t b = 0; b < sizeof(many) / sizeof(int); b++)
             if (2 * many[b] <= sizes[a] || many[b] == 1)
@@ -456,6 +459,50 @@ static void nest(void *context, ptrdiff_t part)
     (void) part;
 }
 
+static atomic_word begun;
+
+/* The second part takes long; the first ends as soon as that has begun, on another thread. */
+static void lag(void *context, ptrdiff_t part)
+{
+    int64_t until = clock_now() + 3000000;
+    (void) context;
+    if (part == 1)
+        word_store(&begun, 1);
+    while (part == 0 ? word_load(&begun) == 0 : clock_now() < until)
+        thread_yield();
+}
+
+static void report(void *context, ptrdiff_t part)
+{
+    if (part == 0)
+        pool_stalled(context, 1000000);
+}
+
+/* Whether the caller is alone after a job, or so late that it need not be any more. */
+static int alone_after(pool_task task, int64_t after)
+{
+    int64_t started = clock_now();
+    word_store(&begun, 0);
+    pool_share(pool, task, pool, 2);
+    return pool_alone(pool) || clock_now() - started > 20 * after;
+}
+
+static void test_stalls(void)
+{
+    int noticed = 0;
+    pool_resize(pool, 2);
+    expect(!pool_alone(pool), "threads work together", 0, 0);
+    expect(alone_after(report, 1000000), "alone after a stall", 0, 0);
+    for (int64_t until = clock_now() + 22000000; clock_now() < until;)
+        thread_yield();
+    expect(!pool_alone(pool), "together again", 0, 0);
+    for (int tries = 0; tries < 100 && !noticed; tries++) /* on a busy machine work takes long, too */
+        noticed = alone_after(lag, 3000000);
+    expect(noticed, "a long wait is noticed", 0, 0);
+    while (pool_alone(pool))
+        thread_yield();
+}
+
 static void test_pool(void)
 {
     for (int threads = 1; threads <= 5; threads++)
@@ -481,6 +528,7 @@ int main(void)
 {
     pool = pool_new();
     test_pool();
+    test_stalls();
     test_solves();
     test_downdates();
     test_panels();

@@ -17,6 +17,8 @@ enum {
     DOWNDATE_GROUPS = 4,  /* groups under way at a time, and threads at work, at most */
     DOWNDATE_BLOCK = 32,  /* rows of a block */
     DOWNDATE_LINE = 8,    /* numbers in a cache line */
+    DOWNDATE_FEW = 4,     /* rows that go one by one, if no more than ... */
+    DOWNDATE_SMALL = 320, /* ... so many follow the first: too few to share */
     DOWNDATE_KEPT = DOWNDATE_MOST + 4 /* numbers kept of the reflection of a column */
 };
 

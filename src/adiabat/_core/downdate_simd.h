@@ -412,10 +412,52 @@ static void downdate_by_groups(downdate *d)
     }
 }
 
-/* One thread's part; any number of them may call it. */
+/* One row by itself, where few follow it: column by column. The sequence of reflections is what
+ * takes time, so w of the next row is found first, and the others follow as they can. */
+static void downdate_single(downdate *d, ptrdiff_t g)
+{
+    ptrdiff_t size = d->size, cap = d->cap, end = (size + DOWNDATE_LINE - 1) / DOWNDATE_LINE;
+    double *w = d->room, last = d->z[g];
+    end *= DOWNDATE_LINE; /* whole lines: below the last row is room, and w = 0 */
+    memset(w + size, 0, (size_t) (end - size) * sizeof(double));
+    memcpy(w + g + 1, d->L + g * cap + g + 1, (size_t) (size - g - 1) * sizeof(double));
+    memset(d->L + g * cap + g + 1, 0, (size_t) (size - g - 1) * sizeof(double));
+    for (ptrdiff_t j = 0; j < g; j++)
+        d->L[j * cap + g] = 0.0;
+    d->L[g * cap + g] = 1.0;
+    d->z[g] = 0.0;
+    double own = g + 1 < size ? w[g + 1] : 0.0;
+    for (ptrdiff_t j = g + 1; j < size; j++) {
+        double *l = d->L + j * cap;
+        double norm = sqrt(muladd(l[j], l[j], own * own)), sum = l[j] + norm;
+        double tau = sum / norm, v = own / sum, t = tau * muladd(v, last, d->z[j]);
+        d->z[j] = t - d->z[j];
+        last = muladd(-v, t, last);
+        l[j] = norm;
+        if (j + 1 < size)
+            own = muladd(-v, tau * muladd(v, w[j + 1], l[j + 1]), w[j + 1]);
+        ptrdiff_t i = j + 1;
+        for (; i % VEC && i < end; i++) {
+            t = tau * muladd(v, w[i], l[i]);
+            l[i] = t - l[i];
+            w[i] = muladd(-v, t, w[i]);
+        }
+        for (vec factor = vec_setall(v), scale = vec_setall(tau); i < end; i += VEC) {
+            vec x = vec_load(l + i), y = vec_load(w + i);
+            vec step = vec_mul(scale, vec_muladd(factor, y, x));
+            vec_store(l + i, vec_sub(step, x));
+            vec_store(w + i, vec_nmuladd(factor, step, y));
+        }
+    }
+}
+
+/* One thread's part; any number of them may call it, but one where few rows follow the first. */
 static void downdate_join(downdate *d)
 {
-    if (downdate_groups(d) < DOWNDATE_GROUPS)
+    if (d->k <= DOWNDATE_FEW && d->size - d->removed[0] <= DOWNDATE_SMALL)
+        for (ptrdiff_t c = d->k - 1; c >= 0; c--)
+            downdate_single(d, d->removed[c]);
+    else if (downdate_groups(d) < DOWNDATE_GROUPS)
         downdate_by_blocks(d);
     else
         downdate_by_groups(d);

@@ -185,4 +185,54 @@ ALWAYS_INLINE double vec_sum(vec a)
 }
 #endif
 
+/* Rows a[0 .. VEC) become columns. */
+#if defined(SIMD_GENERIC) || !(defined(__x86_64__) || defined(_M_X64))
+ALWAYS_INLINE void vec_transpose(vec *a)
+{
+    double rows[VEC][VEC], columns[VEC][VEC];
+    for (int i = 0; i < VEC; i++)
+        vec_store(rows[i], a[i]);
+    for (int i = 0; i < VEC; i++)
+        for (int j = 0; j < VEC; j++)
+            columns[j][i] = rows[i][j];
+    for (int i = 0; i < VEC; i++)
+        a[i] = vec_load(columns[i]);
+}
+#elif VEC == 2
+ALWAYS_INLINE void vec_transpose(vec *a)
+{
+    vec b = _mm_unpacklo_pd(a[0], a[1]);
+    a[1] = _mm_unpackhi_pd(a[0], a[1]);
+    a[0] = b;
+}
+#elif VEC == 4
+ALWAYS_INLINE void vec_transpose(vec *a)
+{
+    vec b = _mm256_unpacklo_pd(a[0], a[1]), c = _mm256_unpackhi_pd(a[0], a[1]);
+    vec d = _mm256_unpacklo_pd(a[2], a[3]), e = _mm256_unpackhi_pd(a[2], a[3]);
+    a[0] = _mm256_permute2f128_pd(b, d, 0x20);
+    a[1] = _mm256_permute2f128_pd(c, e, 0x20);
+    a[2] = _mm256_permute2f128_pd(b, d, 0x31);
+    a[3] = _mm256_permute2f128_pd(c, e, 0x31);
+}
+#else
+ALWAYS_INLINE void vec_transpose(vec *a)
+{
+    vec b[8], c[8];
+    for (int i = 0; i < 8; i += 2) { /* pairs of lanes, then quarters, then halves */
+        b[i] = _mm512_unpacklo_pd(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_pd(a[i], a[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int j = 0; j < 2; j++) {
+            c[i + j] = _mm512_shuffle_f64x2(b[i + j], b[i + j + 2], 0x88);
+            c[i + j + 2] = _mm512_shuffle_f64x2(b[i + j], b[i + j + 2], 0xdd);
+        }
+    for (int j = 0; j < 4; j++) {
+        a[j] = _mm512_shuffle_f64x2(c[j], c[j + 4], 0x88);
+        a[j + 4] = _mm512_shuffle_f64x2(c[j], c[j + 4], 0xdd);
+    }
+}
+#endif
+
 #endif

@@ -12,7 +12,7 @@ cdef extern from "wavefront.h":
     ctypedef struct atomic_word:
         pass
     ctypedef struct wavefront:
-        atomic_word stalls
+        atomic_word stalled
     void wavefront_begin(wavefront* w) noexcept nogil
     Py_ssize_t wavefront_take(wavefront* w) noexcept nogil
     Py_ssize_t wavefront_wait(wavefront* w, Py_ssize_t known) noexcept nogil
@@ -31,7 +31,7 @@ cdef extern from "triangular_solve.h":
 
 cdef extern from "downdate.h":
     enum:
-        DOWNDATE_GROUPS, DOWNDATE_LINE, DOWNDATE_BLOCK, DOWNDATE_KEPT
+        DOWNDATE_GROUPS, DOWNDATE_LINE, DOWNDATE_BLOCK, DOWNDATE_KEPT, DOWNDATE_SMALL
     ctypedef struct downdate:
         double* L
         double* z

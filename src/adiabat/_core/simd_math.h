@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Further operations on the vectors of simd.h, for kernel values: quotients, absolute values,
- * comparisons, powers of two.
+ * Further operations on the vectors of simd.h: quotients, absolute values, comparisons, powers of
+ * two, the exponential.
  */
 #ifndef ADIABAT_SIMD_MATH_H
 #define ADIABAT_SIMD_MATH_H
@@ -10,9 +10,7 @@
 
 #include "simd.h"
 
-/* vec_transpose(x) exchanges the lanes and the numbers of VEC vectors. vec_max(a, b) is b where a is not a number. Bit l of vec_exceeds(a, b) is set unless a <= b in
- * lane l. vec_unless_below(a, x, least) is 0 where x < least, else a. vec_exp2(k), where k is
- * EXP2_SHIFT + a whole number from -1100 to 0, is 2 to the power of that number + EXP2_RAISED. */
+/* Before a loop whose count is known: its sums stay in registers. */
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)
@@ -21,6 +19,9 @@
 #define UNROLL
 #endif
 
+/* vec_max(a, b) is b where a is not a number. Bit l of vec_exceeds(a, b) is set unless a <= b in
+ * lane l. vec_unless_below(a, x, least) is 0 where x < least, else a. vec_exp2(k), where k is
+ * EXP2_SHIFT + a whole number from -1100 to 0, is 2 to the power of that number + EXP2_RAISED. */
 #define EXP2_SHIFT 0x1.8p52
 #define EXP2_RAISED 128
 
@@ -43,24 +44,6 @@ ALWAYS_INLINE vec vec_exp2(vec k)
     return _mm512_castsi512_pd(
         _mm512_add_epi64(_mm512_slli_epi64(_mm512_castpd_si512(k), 52), exponent));
 }
-ALWAYS_INLINE void vec_transpose(vec *x)
-{
-    vec y[VEC], z[VEC];
-    UNROLL for (int i = 0; i < VEC; i += 2) { /* pairs of rows */
-        y[i] = _mm512_unpacklo_pd(x[i], x[i + 1]);
-        y[i + 1] = _mm512_unpackhi_pd(x[i], x[i + 1]);
-    }
-    UNROLL for (int i = 0; i < 2; i++) { /* quarters of lanes: even ones, odd ones */
-        z[i] = _mm512_shuffle_f64x2(y[i], y[i + 2], 0x88);
-        z[i + 2] = _mm512_shuffle_f64x2(y[i], y[i + 2], 0xdd);
-        z[i + 4] = _mm512_shuffle_f64x2(y[i + 4], y[i + 6], 0x88);
-        z[i + 6] = _mm512_shuffle_f64x2(y[i + 4], y[i + 6], 0xdd);
-    }
-    UNROLL for (int i = 0; i < 4; i++) {
-        x[i] = _mm512_shuffle_f64x2(z[i], z[i + 4], 0x88);
-        x[i + 4] = _mm512_shuffle_f64x2(z[i], z[i + 4], 0xdd);
-    }
-}
 
 #elif !defined(SIMD_GENERIC) && defined(__AVX2__)
 
@@ -81,15 +64,6 @@ ALWAYS_INLINE vec vec_exp2(vec k)
     return _mm256_castsi256_pd(
         _mm256_add_epi64(_mm256_slli_epi64(_mm256_castpd_si256(k), 52), exponent));
 }
-ALWAYS_INLINE void vec_transpose(vec *x)
-{
-    vec a = _mm256_unpacklo_pd(x[0], x[1]), b = _mm256_unpackhi_pd(x[0], x[1]);
-    vec c = _mm256_unpacklo_pd(x[2], x[3]), d = _mm256_unpackhi_pd(x[2], x[3]);
-    x[0] = _mm256_insertf128_pd(a, _mm256_castpd256_pd128(c), 1);
-    x[1] = _mm256_insertf128_pd(b, _mm256_castpd256_pd128(d), 1);
-    x[2] = _mm256_permute2f128_pd(a, c, 0x31);
-    x[3] = _mm256_permute2f128_pd(b, d, 0x31);
-}
 
 #elif !defined(SIMD_GENERIC) && (defined(__x86_64__) || defined(_M_X64))
 
@@ -108,12 +82,6 @@ ALWAYS_INLINE vec vec_exp2(vec k)
 {
     __m128i exponent = _mm_set1_epi64x((int64_t) (1023 + EXP2_RAISED) << 52);
     return _mm_castsi128_pd(_mm_add_epi64(_mm_slli_epi64(_mm_castpd_si128(k), 52), exponent));
-}
-ALWAYS_INLINE void vec_transpose(vec *x)
-{
-    vec a = _mm_unpacklo_pd(x[0], x[1]);
-    x[1] = _mm_unpackhi_pd(x[0], x[1]);
-    x[0] = a;
 }
 
 #elif !defined(SIMD_GENERIC) && (defined(__aarch64__) || defined(_M_ARM64))
@@ -135,12 +103,6 @@ ALWAYS_INLINE vec vec_exp2(vec k)
     int64x2_t exponent = vdupq_n_s64((int64_t) (1023 + EXP2_RAISED) << 52);
     return vreinterpretq_f64_s64(
         vaddq_s64(vshlq_n_s64(vreinterpretq_s64_f64(k), 52), exponent));
-}
-ALWAYS_INLINE void vec_transpose(vec *x)
-{
-    vec a = vzip1q_f64(x[0], x[1]);
-    x[1] = vzip2q_f64(x[0], x[1]);
-    x[0] = a;
 }
 
 #else /* lane by lane */
@@ -201,16 +163,6 @@ ALWAYS_INLINE vec vec_exp2(vec k)
         bits[l] = (bits[l] << 52) + ((uint64_t) (1023 + EXP2_RAISED) << 52);
     memcpy(c, bits, sizeof c);
     return vec_load(c);
-}
-ALWAYS_INLINE void vec_transpose(vec *x)
-{
-    double rows[VEC][VEC];
-    for (int i = 0; i < VEC; i++)
-        vec_store(rows[i], x[i]);
-    for (int i = 0; i < VEC; i++) {
-        VEC_EACH(column, rows[l][i]);
-        x[i] = column;
-    }
 }
 
 #endif

@@ -3,7 +3,7 @@
 
 The entries of a row stand together in a pool (`_feature`, `_value`), anywhere; `_start` and
 `_length` say where. A row that moves to another position moves no entry, a new row goes to the end
-of the pool, and when that is full those left close up.
+of the pool, and when that is full the pool is compacted.
 
 Invariant: entries in the pool that belong to no row are zero, so that what is forgotten is gone.
 """
@@ -49,7 +49,7 @@ cdef void take_entries(void* context, Py_ssize_t part) noexcept nogil:
         end = p + job.length[i]
         j = 0
         while p < end:
-            # no branch, whose outcome nobody can foresee: a zero is overwritten by the next
+            # no branch, which could not be predicted: a zero is overwritten by the next
             job.feature[p] = <int32_t> j
             job.value[p] = row[j]
             p += row[j] != 0.0
@@ -116,7 +116,7 @@ cdef class SparseRows:
     def _renew(self, Py_ssize_t needed):
         """Let rows follow each other from the beginning of the pool, or of a larger one."""
         if needed + needed // 8 <= len(self._value):
-            self._close_up()
+            self._compact()
             return
         values, features, bounds = self.entries(np.arange(self.n))
         room = needed + needed // 2  # memory that is not written to is not taken
@@ -126,7 +126,7 @@ cdef class SparseRows:
         self._value, self._feature, self._end = value, feature, self.nnz
         self._start[: self.n] = bounds[: self.n]
 
-    def _close_up(self):
+    def _compact(self):
         """Rows move up, in the order in which they stand, to where others were."""
         cdef int64_t[::1] start = self._start
         cdef const int64_t[::1] length = self._length

@@ -19,8 +19,7 @@ enum {
     POOL_LOOKS = 32,         /* looks for a job before the core is yielded */
     POOL_PATIENCE = 2000,    /* looks at a part begun by another before the core is yielded */
     POOL_STALL = 500000,     /* nanoseconds to wait for a part, besides those worked: a stall */
-    POOL_ALONE = 10000000,   /* nanoseconds alone after a stall, and twice as many after the next, */
-    POOL_DOUBLED = 5,        /* so many times */
+    POOL_ALONE = 20,         /* times as long as a stall took the caller works alone */
     POOL_LINE = 64           /* bytes of a cache line */
 };
 
@@ -41,9 +40,7 @@ struct thread_pool {
     atomic_word size;    /* threads that may work, the caller included; one where there is no update */
     atomic_word calls;   /* how often they were woken */
     atomic_word alone;   /* until when the caller works alone; 0: it does not */
-    atomic_word stalls;  /* in the present job */
-    int64_t together;    /* since when the caller is not alone any more */
-    int doubled;         /* how often the time alone was doubled */
+    atomic_word stalled; /* nanoseconds, in the present job */
     int started;         /* threads */
     thread_mutex door;
     thread_condition bell;
@@ -206,10 +203,10 @@ void pool_wake(thread_pool *p)
     }
 }
 
-void pool_stalled(thread_pool *p)
+void pool_stalled(thread_pool *p, int64_t nanoseconds)
 {
     if (p != NULL)
-        word_add(&p->stalls, 1);
+        word_add(&p->stalled, nanoseconds);
 }
 
 /* One job: parts first .. first + parts. */
@@ -235,20 +232,9 @@ static void run(thread_pool *p, ptrdiff_t first, ptrdiff_t parts, int threads)
         if (looks > POOL_PATIENCE)
             thread_yield();
     }
-    if (clock_now() - worked > patience)
-        pool_stalled(p);
-}
-
-/* Work alone for a while; for twice as long, if it went well for no longer than the last time. */
-static void go_alone(thread_pool *p)
-{
-    int64_t now = clock_now();
-    if (now - p->together > (int64_t) POOL_ALONE << p->doubled)
-        p->doubled = 0;
-    else if (p->doubled < POOL_DOUBLED)
-        p->doubled++;
-    p->together = now + ((int64_t) POOL_ALONE << p->doubled);
-    word_store(&p->alone, p->together);
+    int64_t waited = clock_now() - worked;
+    if (waited > patience)
+        pool_stalled(p, waited);
 }
 
 void pool_share(thread_pool *p, pool_task task, void *context, ptrdiff_t parts)
@@ -259,14 +245,15 @@ void pool_share(thread_pool *p, pool_task task, void *context, ptrdiff_t parts)
         return;
     }
     start_threads(p, threads - 1);
-    word_store(&p->stalls, 0);
+    word_store(&p->stalled, 0);
     word_store(&p->task, (int64_t) (intptr_t) task);
     word_store(&p->context, (int64_t) (intptr_t) context);
     for (ptrdiff_t first = 0, some; first < parts; first += some) {
         some = parts - first < POOL_PARTS ? parts - first : POOL_PARTS;
         run(p, first, some, threads);
     }
-    if (word_load(&p->stalls) > 0)
-        go_alone(p);
+    int64_t stalled = word_load(&p->stalled);
+    if (stalled > 0)
+        word_store(&p->alone, clock_now() + POOL_ALONE * stalled);
     mutex_unlock(&p->job);
 }

@@ -13,7 +13,8 @@
  * that it read or wrote in the last job. The others take what its owner has not come to.
  *
  * Where a begun part is waited for so long that its thread must have lost its core (a stall), other
- * programs want the cores. The caller then works alone for a while.
+ * programs want the cores. The caller then works alone, for twenty times as long as the stall took:
+ * so stalls take a twentieth of the time at most.
  *
  * One job at a time: a caller who finds the pool at work does all parts itself.
  */
@@ -21,6 +22,7 @@
 #define ADIABAT_THREAD_POOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { POOL_MOST = 16 }; /* threads, the caller included: memory feeds no more */
 
@@ -41,8 +43,8 @@ void pool_wake(thread_pool *p);
 /* task(context, part) for every part; returns when all are done, in whatever order. */
 void pool_share(thread_pool *p, pool_task task, void *context, ptrdiff_t parts);
 
-/* A thread has waited long for another, in the midst of a job. */
-void pool_stalled(thread_pool *p);
+/* A thread has waited so long for another, in the midst of a job: the job reports it itself. */
+void pool_stalled(thread_pool *p, int64_t nanoseconds);
 
 /* Whether the caller works alone at present, because of a stall. */
 int pool_alone(thread_pool *p);

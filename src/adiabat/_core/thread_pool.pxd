@@ -5,4 +5,4 @@ ctypedef void (*pool_task)(void* context, Py_ssize_t part) noexcept nogil
 
 cdef void share(pool_task task, void* context, Py_ssize_t parts) noexcept nogil
 cdef Py_ssize_t n_threads() noexcept nogil
-cdef void stalled() noexcept nogil
+cdef void stalled(long long nanoseconds) noexcept nogil

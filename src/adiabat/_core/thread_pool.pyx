@@ -24,7 +24,7 @@ cdef extern from "thread_pool.h":
     void pool_wake(thread_pool* p) noexcept nogil
     int pool_size(thread_pool* p) noexcept nogil
     void pool_share(thread_pool* p, pool_task task, void* context, Py_ssize_t parts) noexcept nogil
-    void pool_stalled(thread_pool* p) noexcept nogil
+    void pool_stalled(thread_pool* p, long long nanoseconds) noexcept nogil
 
 MOST_THREADS = POOL_MOST
 
@@ -62,9 +62,9 @@ cdef Py_ssize_t n_threads() noexcept nogil:
     return pool_size(_pool)
 
 
-cdef void stalled() noexcept nogil:
-    """In the midst of a job, a thread has waited long for another."""
-    pool_stalled(_pool)
+cdef void stalled(long long nanoseconds) noexcept nogil:
+    """In the midst of a job, a thread has waited so long for another."""
+    pool_stalled(_pool, nanoseconds)
 
 
 cdef class _Slices:

@@ -10,14 +10,14 @@ from libc.string cimport memcpy, memset
 
 from adiabat._core.blas cimport dot, gemm
 from adiabat._core.simd cimport (
-    downdate, DOWNDATE_BLOCK, DOWNDATE_GROUPS, DOWNDATE_KEPT, DOWNDATE_LINE, simd, SOLVE_MOST,
-    SOLVE_STEP, triangular_solve, wavefront, wavefront_begin, wavefront_pass, wavefront_take,
+    downdate, DOWNDATE_BLOCK, DOWNDATE_GROUPS, DOWNDATE_KEPT, DOWNDATE_LINE, DOWNDATE_SMALL, simd,
+    SOLVE_MOST, SOLVE_STEP, triangular_solve, wavefront, wavefront_begin, wavefront_pass, wavefront_take,
     wavefront_wait, word_load, word_store,
 )
 from adiabat._core.thread_pool cimport n_threads, share, stalled
 
 cdef enum:
-    LEAST = 320     # rows worth sharing
+    LEAST = DOWNDATE_SMALL  # rows; more are worth sharing
     THREADS = DOWNDATE_GROUPS   # of a wavefront, at most: each block waits for the last
     PARTS = 4       # of the Schur complement that are shared out
     FEWEST = 8      # rows of one of them
@@ -26,8 +26,8 @@ cdef enum:
 
 
 cdef void report_stalls(wavefront* w) noexcept nogil:
-    if word_load(&w.stalls):
-        stalled()
+    if word_load(&w.stalled):
+        stalled(word_load(&w.stalled))
 
 
 cdef void join_forward(void* context, Py_ssize_t part) noexcept nogil:

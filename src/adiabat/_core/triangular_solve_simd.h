@@ -18,6 +18,7 @@ enum {
     SOLVE_BLOCK = 64,   /* rows of x in a block */
     SOLVE_TILE = 16,    /* columns that stay in the cache while a block's rows take their turns */
     SOLVE_CORNER = 8,   /* rows solved by themselves */
+    SOLVE_LONG = 4,     /* blocks whose rows a backward solve takes up at a time */
     SOLVE_TOGETHER = REGISTERS / 4, /* x whose sums are in registers together, at most */
     SOLVE_TALL = REGISTERS / 2 * VEC < SOLVE_BLOCK ? REGISTERS / 2 : SOLVE_BLOCK / VEC /* vectors */
 };
@@ -70,31 +71,77 @@ ALWAYS_INLINE void subtract(const int together, const int tall, ptrdiff_t i, ptr
             }
 }
 
-/* The rows of a block by themselves. */
-ALWAYS_INLINE void solve_corner(const int together, const int tall, ptrdiff_t rows,
+/* k rows of a block, at most CORNER, by themselves; their first entries are at own and l. */
+ALWAYS_INLINE void solve_rows(const int together, const int k, const double *l, ptrdiff_t cap,
+                              double *own)
+{
+    double inverse[SOLVE_CORNER], y[SOLVE_CORNER][SOLVE_TOGETHER];
+    for (int j = 0; j < k; j++)
+        inverse[j] = 1.0 / l[j * cap + j]; /* early: nothing waits for these */
+    for (int j = 0; j < k; j++)
+        for (int c = 0; c < together; c++)
+            y[j][c] = own[c * SOLVE_BLOCK + j];
+    for (int j = 0; j < k; j++) {
+        for (int c = 0; c < together; c++)
+            y[j][c] *= inverse[j];
+        for (int i = j + 1; i < k; i++)
+            for (int c = 0; c < together; c++)
+                y[i][c] = muladd(-l[j * cap + i], y[j][c], y[i][c]);
+    }
+    for (int j = 0; j < k; j++)
+        for (int c = 0; c < together; c++)
+            own[c * SOLVE_BLOCK + j] = y[j][c];
+}
+
+/* The same for CORNER rows, and x by the vector: a row of y has all x side by side. */
+ALWAYS_INLINE void solve_vectors(const int together, const double *l, ptrdiff_t cap, double *own)
+{
+    enum { K = SOLVE_CORNER, WIDE = SOLVE_TOGETHER < VEC ? 1 : SOLVE_TOGETHER / VEC };
+    vec y[WIDE][K];
+    double inverse[K];
+    for (int j = 0; j < K; j++)
+        inverse[j] = 1.0 / l[j * cap + j];
+    for (int v = 0; v < together / VEC; v++)
+        for (int j = 0; j < K; j += VEC) {
+            for (int c = 0; c < VEC; c++)
+                y[v][j + c] = vec_load(own + (v * VEC + c) * SOLVE_BLOCK + j);
+            vec_transpose(&y[v][j]);
+        }
+    for (int j = 0; j < K; j++) {
+        for (int v = 0; v < together / VEC; v++)
+            y[v][j] = vec_mul(y[v][j], vec_setall(inverse[j]));
+        for (int i = j + 1; i < K; i++) {
+            vec factor = vec_setall(l[j * cap + i]);
+            for (int v = 0; v < together / VEC; v++)
+                y[v][i] = vec_nmuladd(factor, y[v][j], y[v][i]);
+        }
+    }
+    for (int v = 0; v < together / VEC; v++)
+        for (int j = 0; j < K; j += VEC) {
+            vec_transpose(&y[v][j]);
+            for (int c = 0; c < VEC; c++)
+                vec_store(own + (v * VEC + c) * SOLVE_BLOCK + j, y[v][j + c]);
+        }
+}
+
+/* Some rows of a block, at most CORNER, from p on, by themselves. What rows contribute to those below
+ * them in the block is subtracted before (of several x: each sum is read and written once) or
+ * afterwards (of few: the sums of many rows go together). The block's first entry in L is at l. */
+ALWAYS_INLINE void solve_corner(const int together, const int tall, ptrdiff_t p, ptrdiff_t rows,
                                 const double *l, ptrdiff_t cap, double *own)
 {
-    for (ptrdiff_t p = 0; p < rows; p += SOLVE_CORNER) {
-        const double *corner = l + p * cap + p;
-        double inverse[SOLVE_CORNER], y[SOLVE_CORNER][SOLVE_TOGETHER];
-        ptrdiff_t k = rows - p < SOLVE_CORNER ? rows - p : SOLVE_CORNER;
-        for (ptrdiff_t j = 0; j < k; j++)
-            inverse[j] = 1.0 / corner[j * cap + j]; /* early: nothing waits for these */
-        for (ptrdiff_t j = 0; j < k; j++)
-            for (int c = 0; c < together; c++)
-                y[j][c] = own[c * SOLVE_BLOCK + p + j];
-        for (ptrdiff_t j = 0; j < k; j++) {
-            for (int c = 0; c < together; c++)
-                y[j][c] *= inverse[j];
-            for (ptrdiff_t i = j + 1; i < k; i++)
-                for (int c = 0; c < together; c++)
-                    y[i][c] = muladd(-corner[j * cap + i], y[j][c], y[i][c]);
-        }
-        for (ptrdiff_t j = 0; j < k; j++)
-            for (int c = 0; c < together; c++)
-                own[c * SOLVE_BLOCK + p + j] = y[j][c];
+    ptrdiff_t k = rows - p < SOLVE_CORNER ? rows - p : SOLVE_CORNER;
+    const double *corner = l + p * cap + p;
+    if (together > 2)
+        subtract(together, tall, p, p + k, p, l, cap, own, SOLVE_BLOCK, own);
+    if (k < SOLVE_CORNER)
+        solve_rows(together, (int) k, corner, cap, own + p);
+    else if (together % VEC)
+        solve_rows(together, SOLVE_CORNER, corner, cap, own + p);
+    else
+        solve_vectors(together, corner, cap, own + p);
+    if (together <= 2)
         subtract(together, tall, p + k, rows, k, l + p * cap, cap, own + p, SOLVE_BLOCK, own);
-    }
 }
 
 /* Forward solves, `together` x at a time: blocks from the top. A block is worked on in `all`, and x
@@ -123,8 +170,9 @@ ALWAYS_INLINE void solve_groups(const int together, const int tall, triangular_s
                     subtract(together, tall, 0, rows, SOLVE_TILE, l + from * cap, cap,
                              x + g * others + from, line, all + g * own);
         }
-        for (ptrdiff_t g = 0; g < groups; g++)
-            solve_corner(together, tall, rows, l + top * cap, cap, all + g * own);
+        for (ptrdiff_t p = 0; p < rows; p += SOLVE_CORNER)
+            for (ptrdiff_t g = 0; g < groups; g++)
+                solve_corner(together, tall, p, rows, l + top * cap, cap, all + g * own);
         for (ptrdiff_t c = 0; c < together * groups; c++)
             memcpy(x + c * line + top, all + c * SOLVE_BLOCK, (size_t) rows * sizeof(double));
         wavefront_pass(&s->blocks, block);
@@ -161,10 +209,12 @@ ALWAYS_INLINE void add_below(ptrdiff_t columns, ptrdiff_t from, ptrdiff_t to, co
             vec total[SOLVE_CORNER];
             for (int c = 0; c < SOLVE_CORNER; c++)
                 total[c] = vec_load(own + c * VEC);
-            for (; i + VEC <= to; i += VEC) {
-                vec y = vec_load(x + i);
-                for (int c = 0; c < SOLVE_CORNER; c++)
-                    total[c] = vec_muladd(y, vec_load(column + c * cap + i), total[c]);
+            for (; i + 8 <= to; i += 8) { /* a cache line, and that of the columns to come */
+                for (int a = 0; a < 8; a += VEC) {
+                    vec y = vec_load(x + i + a);
+                    for (int c = 0; c < SOLVE_CORNER; c++)
+                        total[c] = vec_muladd(y, vec_load(column + c * cap + i + a), total[c]);
+                }
             }
             for (int c = 0; c < SOLVE_CORNER; c++)
                 vec_store(own + c * VEC, total[c]);
@@ -175,8 +225,9 @@ ALWAYS_INLINE void add_below(ptrdiff_t columns, ptrdiff_t from, ptrdiff_t to, co
     }
 }
 
-/* Backward solve: blocks from the bottom. A block takes up those below it one by one, however many
- * are there, so that it always adds in the same order. */
+/* Backward solve: blocks from the bottom. A block takes up those below it some at a time, which reads
+ * longer pieces of columns, and the last ones one by one; however many are there, so that it always
+ * adds in the same order. */
 static void solve_backward(triangular_solve *s)
 {
     enum { N = SOLVE_BLOCK };
@@ -187,10 +238,11 @@ static void solve_backward(triangular_solve *s)
         const double *L = s->L + top * cap;
         CACHE_ALIGNED double sum[N * VEC];
         memset(sum, 0, sizeof(sum));
-        for (ptrdiff_t known = 0, taken = 0; taken < block;) {
-            known = wavefront_wait(&s->blocks, known);
-            for (; taken < known; taken++)
-                add_below(end - top, n - (taken + 1) * N, n - taken * N, L, cap, x, sum);
+        for (ptrdiff_t known = 0, taken = 0, some; taken < block; taken += some) {
+            some = block - taken < SOLVE_LONG ? 1 : SOLVE_LONG;
+            while (known < taken + some)
+                known = wavefront_wait(&s->blocks, known);
+            add_below(end - top, n - (taken + some) * N, n - taken * N, L, cap, x, sum);
         }
         for (ptrdiff_t last = end - top; last > 0; last -= SOLVE_CORNER) {
             ptrdiff_t p = last > SOLVE_CORNER ? last - SOLVE_CORNER : 0;

@@ -20,14 +20,14 @@ enum {
 
 typedef struct {
     atomic_word next, done; /* the block to take next; how many are done, from the first on */
-    atomic_word stalls;     /* how often a thread waited for so long */
+    atomic_word stalled;    /* nanoseconds that threads waited, where it was so long */
 } wavefront;
 
 static inline void wavefront_begin(wavefront *w)
 {
     word_store(&w->next, 0);
     word_store(&w->done, 0);
-    word_store(&w->stalls, 0);
+    word_store(&w->stalled, 0);
 }
 
 /* The number of a block that no other thread has. */
@@ -46,8 +46,9 @@ static inline ptrdiff_t wavefront_wait_for(wavefront *w, atomic_word *done, ptrd
             since = clock_now();
         thread_yield();
     }
-    if (since != 0 && clock_now() - since > WAVEFRONT_STALL)
-        word_add(&w->stalls, 1);
+    int64_t waited = since == 0 ? 0 : clock_now() - since;
+    if (waited > WAVEFRONT_STALL)
+        word_add(&w->stalled, waited);
     return value;
 }
 
