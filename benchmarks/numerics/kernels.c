@@ -288,23 +288,14 @@ static void measure_panels(int n)
 /* -- products of sparse rows, a fifth of whose entries are not 0 ------------------------------- */
 
 typedef struct {
-    int64_t *start, *length;
-    int32_t *feature;
-    double *value, *table, *dense, *others, *out;
+    kernel_job job;
+    double *table, *dense, *others, *out, *tops[128];
     int k;
 } sparse;
 
 static void some_sparse(void *context, ptrdiff_t part)
 {
-    sparse *t = context;
-    ptrdiff_t first = part * ROWS / 8, n = ROWS / 8, most = 3 * TABLE.vec;
-    for (ptrdiff_t done = 0, lanes; done < t->k; done += lanes) {
-        ptrdiff_t left = t->k - done, full = (left + TABLE.vec - 1) / TABLE.vec * TABLE.vec;
-        lanes = left == 1 ? 1 : full < most ? full : most;
-        TABLE.sparse_products(left == 1 ? 0 : lanes / TABLE.vec, n, t->start + first,
-                              t->length + first, t->feature, t->value, t->table + done * FEATURES,
-                              t->out + first * t->k + done, t->k, left < lanes ? left : lanes);
-    }
+    TABLE.kernel_values(&((sparse *) context)->job, part);
 }
 
 static void some_dense(void *context, ptrdiff_t part)
@@ -322,30 +313,45 @@ static void some_dense(void *context, ptrdiff_t part)
          &features, &beta, t->out + first * t->k, &t->k);
 }
 
-static void ours_sparse(void *context) { pool_share(pool, some_sparse, context, 8); }
+static void ours_sparse(void *context)
+{
+    sparse *t = context;
+    TABLE.kernel_pack(&t->job.columns, 0, t->table);
+    pool_share(pool, some_sparse, context, 8);
+}
+
 static void blas_sparse(void *context) { pool_share(pool, some_dense, context, 8); }
 
 static void measure_sparse(void)
 {
     static const int many[] = {1, 2, 4, 8, 16, 32, 100};
-    sparse t = {malloc(sizeof(int64_t) * ROWS), malloc(sizeof(int64_t) * ROWS),
-                malloc(sizeof(int32_t) * ROWS * FEATURES), room(ROWS * FEATURES),
-                room(128 * FEATURES), room(ROWS * FEATURES), room(128 * FEATURES),
-                room(ROWS * 128), 1};
+    int64_t *start = malloc(sizeof(int64_t) * ROWS), *length = malloc(sizeof(int64_t) * ROWS);
+    int32_t *feature = malloc(sizeof(int32_t) * ROWS * FEATURES);
+    double *value = room(ROWS * FEATURES);
+    sparse t = {.table = room(128 * FEATURES), .dense = room(ROWS * FEATURES),
+                .others = room(128 * FEATURES), .out = room(ROWS * 128)};
     int64_t entries = 0;
     for (int i = 0; i < ROWS; i++) {
-        t.start[i] = entries;
+        start[i] = entries;
         for (int j = 0; j < FEATURES; j++)
             if (rand() % 5 == 0) {
-                t.feature[entries] = j;
-                t.value[entries++] = t.dense[i * FEATURES + j] = draw();
+                feature[entries] = j;
+                value[entries++] = t.dense[i * FEATURES + j] = draw();
             }
-        t.length[i] = entries - t.start[i];
+        length[i] = entries - start[i];
     }
     for (int i = 0; i < 128 * FEATURES; i++)
-        t.table[i] = t.others[i] = draw();
+        t.others[i] = draw();
+    t.job.kernel = KERNEL_LINEAR;
+    t.job.rows = (kernel_rows) {value, feature, start, length, NULL, ROWS, FEATURES};
+    t.job.table = t.table, t.job.column_norm = t.others, t.job.out = t.tops;
+    t.job.part_rows = ROWS / 8;
     for (size_t a = 0; a < sizeof(many) / sizeof(int); a++) {
         t.k = many[a];
+        t.job.columns = (kernel_rows) {t.others, NULL, NULL, NULL, NULL, t.k, FEATURES};
+        t.job.step = t.k;
+        for (int j = 0; j < t.k; j++)
+            t.tops[j] = t.out + j;
         report("sparse products", t.k, ROWS, nothing, ours_sparse, blas_sparse, &t);
     }
 }
