@@ -18,13 +18,19 @@ WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test checked lint format bench gallery papers package clean
+.PHONY: help demo test test-levels test-c test-aarch64 test-windows test-clang checked lint \
+  format bench gallery papers package clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo      build the package and show what it does'
 	@echo 'make test      run the tests on the built package      (PYTEST_ARGS="-k factor -x")'
 	@echo 'make checked   the same, the core compiled with bounds checks'
+	@echo 'make test-levels   core, engine and laws at every SIMD level that this CPU has'
+	@echo 'make test-c        the C loops of every level against plain ones, without Python'
+	@echo 'make test-aarch64  the same, cross-compiled and run on an emulator  (qemu-user)'
+	@echo 'make test-windows  the same for Windows  (mingw-w64, wine)'
+	@echo 'make test-clang    the tests of the core, compiled by Clang'
 	@echo 'make lint      style, types, and the direction of imports'
 	@echo 'make format    rewrite the sources in the house format'
 	@echo 'make bench     measure against refitting with other libraries'
@@ -44,6 +50,56 @@ test: package $(VENV)/.has-test
 checked:
 	$(MAKE) test VENV=.venv-checked SETUP_ARGS=--config-settings=setup-args=-Dchecked=true \
 	  PYTEST_ARGS='-W error::pytest.PytestUnraisableExceptionWarning $(PYTEST_ARGS)'
+
+# `make test` runs at the highest level.
+test-levels: package $(VENV)/.has-test
+	for level in $$($(PY) -c 'from adiabat._core import simd; print(*simd.levels())'); do \
+	  echo "SIMD level $$level"; \
+	  ADIABAT_SIMD=$$level OPENBLAS_NUM_THREADS=1 \
+	    $(PY) -m pytest -n 2 tests/core tests/engine tests/laws $(PYTEST_ARGS) || exit 1; \
+	done
+
+# One program for each level: tests/c/kernels.c with the loops compiled for it. The last two are
+# wide and narrow vectors of the compiler's own making, so that the blocking for 32 registers of
+# 64 bytes is tested where there are none, and for one number at a time.
+KERNELS := -O3 -std=c11 -Wall -Wextra -Wno-psabi -Werror -pedantic -ffp-contract=off \
+  -Isrc/adiabat/_core tests/c/kernels.c src/adiabat/_core/simd_level.c \
+  src/adiabat/_core/thread_pool.c -lm -lpthread
+GENERIC := -DSIMD_GENERIC -DSIMD_LEVEL=generic
+CROSS_CC ?= aarch64-linux-gnu-gcc
+EMULATOR ?= qemu-aarch64
+WINDOWS_CC ?= x86_64-w64-mingw32-gcc
+WINE ?= wine64
+
+test-c:
+	mkdir -p build
+	$(CC) -DSIMD_LEVEL=baseline $(KERNELS) -o build/kernels && build/kernels
+	if grep -qw avx2 /proc/cpuinfo; then \
+	  $(CC) -DSIMD_LEVEL=v3 -march=x86-64-v3 $(KERNELS) -o build/kernels && build/kernels; fi
+	if grep -qw avx512vl /proc/cpuinfo; then \
+	  $(CC) -DSIMD_LEVEL=v4 -march=x86-64-v4 $(KERNELS) -o build/kernels && build/kernels; fi
+	$(CC) $(GENERIC) -DSIMD_BYTES=64 -DSIMD_REGISTERS=32 $(KERNELS) -o build/kernels \
+	  && build/kernels
+	$(CC) $(GENERIC) -DSIMD_BYTES=8 $(KERNELS) -o build/kernels && build/kernels
+
+# Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user.
+test-aarch64:
+	mkdir -p build
+	$(CROSS_CC) -static -DSIMD_LEVEL=neon $(KERNELS) -o build/kernels-aarch64
+	$(EMULATOR) build/kernels-aarch64
+	$(CROSS_CC) -static $(GENERIC) $(KERNELS) -o build/kernels-aarch64
+	$(EMULATOR) build/kernels-aarch64
+
+# With the atomics that MSVC has. Debian: gcc-mingw-w64-x86-64, wine64.
+test-windows:
+	mkdir -p build
+	$(WINDOWS_CC) -static -DADIABAT_WIN32_ATOMICS -DSIMD_LEVEL=v3 -march=x86-64-v3 $(KERNELS) \
+	  -o build/kernels.exe
+	WINEDEBUG=-all $(WINE) build/kernels.exe
+
+test-clang:
+	$(MAKE) test-c CC=clang
+	$(MAKE) test VENV=.venv-clang CC=clang PYTEST_ARGS='tests/core $(PYTEST_ARGS)'
 
 lint: $(VENV)/.has-lint
 	$(BIN)/ruff check --output-format=concise .
@@ -69,7 +125,7 @@ gallery: package $(VENV)/.has-plots
 package: $(VENV)/.package
 
 clean:
-	rm -rf .venv .venv-checked build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+	rm -rf .venv .venv-checked .venv-clang build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
 	  .hypothesis
 
 # What pyproject.toml asks for: of the build, of the package, and of one of its extras.

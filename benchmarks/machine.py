@@ -11,18 +11,34 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_info
 
+from adiabat._core import simd
+from adiabat.engine.threads import n_threads
+
 MIB = 2.0**20
 
 
 def description() -> str:
-    """Cores, thread pools and versions, in one line."""
+    """CPU, SIMD level, thread pools and versions, in one line."""
     pools = {
         f"{pool['internal_api']} {pool.get('version') or ''}".strip() + f" x{pool['num_threads']}"
         for pool in threadpool_info()
     }
     packages = [f"{name} {found}" for name in _PACKAGES if (found := _version(name))]
     python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
-    return ", ".join([f"{os.cpu_count()} cores", *sorted(pools), python, *packages])
+    cores = f"{os.cpu_count()} cores, SIMD level {simd.level()}, {n_threads()} threads"
+    return ", ".join([_cpu(), cores, *sorted(pools), python, *packages])
+
+
+def _cpu() -> str:
+    """The name of the CPU."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    told = dict(line.split(":", 1) for line in lines if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in told.items()}
+    name = fields.get("model name", platform.machine())
+    return f"{name} (family {fields['cpu family']})" if "cpu family" in fields else name
 
 
 _PACKAGES = ("adiabat", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from adiabat.analysis.cross_validation import cross_validate, validation_curve
     from adiabat.certificate import Certificate
     from adiabat.engine.report import UpdateReport
+    from adiabat.engine.threads import limit_threads
     from adiabat.estimators.influence import Influence
     from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
     from adiabat.estimators.leave_one_out import LeaveOneOut
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from adiabat.estimators.svr import SVR
     from adiabat.preprocessing.scaler import StandardScaler
     from adiabat.store import create_store, open_store
+    from adiabat.versions import show_versions
 
 _HOMES = {
     "Certificate": "certificate",
@@ -65,8 +67,10 @@ _HOMES = {
     "UpdateReport": "engine.report",
     "create_store": "store",
     "cross_validate": "analysis.cross_validation",
+    "limit_threads": "engine.threads",
     "load": "estimators.loading",
     "open_store": "store",
+    "show_versions": "versions",
     "validation_curve": "analysis.cross_validation",
 }
 
@@ -103,8 +107,10 @@ __all__ = [
     "__version__",
     "create_store",
     "cross_validate",
+    "limit_threads",
     "load",
     "open_store",
+    "show_versions",
     "validation_curve",
 ]
 

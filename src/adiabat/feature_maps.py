@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from adiabat._core.kernel_values import multiply
 from adiabat.kernels import make_kernel
 
 __all__ = ["Linear", "Nystroem", "Polynomial", "RandomFourier"]
@@ -169,11 +170,11 @@ class RandomFourier(FeatureMap):
         self._n_features_out = int(self.n_components)
 
     def _map(self, X: FloatArray) -> FloatArray:
-        phi = X @ self._omega
+        phi = multiply(X, self._omega)
         phi += self._beta
         np.cos(phi, out=phi)
         phi *= math.sqrt(2.0 / self.n_components)
-        return np.asarray(phi)
+        return phi
 
 
 class Nystroem(FeatureMap):
@@ -228,7 +229,7 @@ class Nystroem(FeatureMap):
         self._n_features_out = int(kept.sum())
 
     def _map(self, X: FloatArray) -> FloatArray:
-        return np.asarray(self._kernel.block(X, self._landmarks) @ self._whitening)
+        return multiply(self._kernel.block(X, self._landmarks), self._whitening)
 
 
 def spelled_out(X: Any) -> FloatArray:

@@ -11,15 +11,18 @@ callable        k(X, Z) -> array of shape (len(X), len(Z))
 precomputed     given by the caller, never evaluated here
 ==============  ========================================================
 
-Rows are dense arrays or SciPy CSR matrices; a block is always a fresh dense float64 array in C
-order. A `Kernel` is immutable: whatever it takes from data (``gamma="scale"``, the origin) is
-settled by `make_kernel`, so that samples learned or forgotten later do not change what it means.
+Rows are dense arrays, SciPy CSR matrices, or the `Rows` of `_core/kernel_values`, which makes the
+values; a block is always a fresh dense float64 array in C order. A value depends on its two rows
+alone, to the last bit: not on the other rows of a block, nor on how a row is stored.
+
+A `Kernel` is immutable: whatever it takes from data (``gamma="scale"``, the origin) is settled by
+`make_kernel`, so that samples learned or forgotten later do not change what it means.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Final, TypeAlias
@@ -27,12 +30,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 
-from adiabat._core.distances import scaled_distances
+from adiabat._core.kernel_values import Formula, Rows, squared_norms
+from adiabat._core.sparse_rows import SparseRows
 from adiabat.errors import IndefiniteKernelError
-from adiabat.statistics import dense_slices, entry_variance, offset_origin, squared_norms
+from adiabat.statistics import entry_variance, offset_origin
 
 __all__ = ["KERNEL_NAMES", "Kernel", "make_kernel", "resolve_gamma"]
 
@@ -42,9 +44,11 @@ KernelFunction: TypeAlias = Callable[[Any, Any], Any]
 #: The names accepted by `make_kernel`.
 KERNEL_NAMES: Final = ("chi2", "laplacian", "linear", "poly", "precomputed", "rbf")
 
-# Entries worked on at a time: 256 KiB of float64, which stays in the second-level cache, so that
-# the element-wise steps after a product cost one pass over memory and not one pass each.
-_CHUNK_ENTRIES: Final = 1 << 15
+#: Part of nonzero entries up to which products by these alone are faster.
+SPARSE_PART: Final = 1.0 / 3.0
+# Rows against which it pays to look for the zeros of dense rows, and features from which on.
+_MANY_ROWS: Final = 64
+_MANY_FEATURES: Final = 64
 _DIAGONAL_ROWS: Final = 32  # rows of a callable's diagonal evaluated together
 
 
@@ -53,9 +57,8 @@ class Kernel:
     """A kernel with its parameters settled. Make one with `make_kernel`.
 
     `name` is one of `KERNEL_NAMES`, or ``"callable"`` for a `function`; `gamma` is a number, 0.0
-    for kernels that have none. `origin` is the point from which ``rbf`` measures, None for zero:
-    distances do not depend on it, but far from zero ||x||^2 + ||z||^2 - 2 <x, z> would lose every
-    digit.
+    for kernels that have none. `origin` is the point from which ``linear`` measures, None for
+    zero: far from zero, products lose the digits in which rows differ.
     """
 
     name: str
@@ -69,33 +72,50 @@ class Kernel:
         if self.origin is not None:
             self.origin.setflags(write=False)
 
-    def block(
-        self, A: Any, B: Any, A_norms: FloatArray | None = None, B_norms: FloatArray | None = None
-    ) -> FloatArray:
+    def block(self, A: Any, B: Any) -> FloatArray:
         """Kernel values of every row of `A` against every row of `B`, as a new array.
 
-        `A_norms` and `B_norms` are what `norms` gave for `A` and `B`, if that is at hand. The rows
-        are never written to.
+        The rows are never written to.
         """
         if self.function is not None:
             return self._call(A, B)
-        self._require_formula()
-        same = A is B
+        formula, same = self.formula, A is B
         A = _as_rows(A)
         B = A if same else _as_rows(B)
-        if self.name == "linear":
-            A = self._from_origin(A)
-            B = A if same else self._from_origin(B)
-            return _require_finite(_products(A, B), self.name)
-        if self.name == "poly":
-            return self._poly(_products(A, B))
-        if self.name == "rbf":
-            return self._rbf_block(A, B, A_norms, B_norms)
-        distances = _city_block(A, B) if self.name == "laplacian" else _chi2_distances(A, B)
-        for part in _chunks(distances):
-            np.multiply(part, -self.gamma, out=part)
-            np.exp(part, out=part)
-        return distances
+        m, n = A.shape[0], B.shape[0]
+        rows = self.rows(A, n if m >= n else 0)
+        return formula.block(rows, rows if same else self.rows(B, m if n > m else 0))
+
+    @property
+    def formula(self) -> Formula:
+        """What makes values of `rows`."""
+        if self.name == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' has no formula; use the values of the matrix given"
+            )
+        return Formula(self.name, self.gamma, self.degree, self.coef0)
+
+    def rows(self, A: Any, against: int = 0) -> Rows:
+        """The rows of `A` as `formula` takes them, measured from the origin.
+
+        If values `against` many others are wanted, dense rows with many zeros are taken by their
+        nonzero entries, which is faster.
+        """
+        A = _as_rows(A)
+        if isinstance(A, Rows):
+            return A
+        A = self._from_origin(A)
+        if self.name == "chi2":
+            _require_nonnegative(A)
+        if sp.issparse(A):
+            return _entries(A)
+        A = np.ascontiguousarray(A)
+        if against >= _MANY_ROWS and A.shape[1] >= _MANY_FEATURES and self.takes_products:
+            if np.count_nonzero(A) <= SPARSE_PART * A.size:
+                nonzeros = SparseRows(A.shape[1])
+                nonzeros.append(A)
+                return nonzeros.view()
+        return Rows.dense(A)
 
     @property
     def is_nonnegative(self) -> bool:
@@ -104,17 +124,8 @@ class Kernel:
 
     @property
     def takes_products(self) -> bool:
-        """Whether `from_products` applies: values follow from <a, b> and the norms."""
+        """Whether values follow from <a, b>, to which zeros add nothing."""
         return self.name in ("linear", "poly", "rbf") and self.origin is None
-
-    def from_products(
-        self, products: FloatArray, A_norms: FloatArray | None, B_norms: FloatArray | None
-    ) -> FloatArray:
-        """Kernel values from products <a, b> in C order, in their place; norms as in `block`."""
-        if self.name == "rbf":
-            assert A_norms is not None and B_norms is not None
-            return self._rbf(products, A_norms, B_norms)
-        return self._poly(products) if self.name == "poly" else _require_finite(products, self.name)
 
     def diagonal(self, A: Any) -> FloatArray:
         """Kernel value of every row of `A` with itself, shape (n,)."""
@@ -122,31 +133,15 @@ class Kernel:
             starts = range(0, A.shape[0], _DIAGONAL_ROWS)
             parts = [A[start : start + _DIAGONAL_ROWS] for start in starts]
             return np.concatenate([np.empty(0), *(self._call(p, p).diagonal() for p in parts)])
-        self._require_formula()
-        if self.name in ("rbf", "laplacian"):
-            return np.ones(A.shape[0])
-        A = _as_rows(A)
-        if self.name in ("linear", "poly"):
-            squares = _require_finite(squared_norms(self._from_origin(A)), self.name)
-            return squares if self.name == "linear" else self._poly(squares)
-        if self.name == "chi2":
-            _require_nonnegative(A)
-        return np.ones(A.shape[0])
+        return self.formula.diagonal(self.rows(A))
 
     def features(self, A: Any) -> FloatArray:
         """What ``linear`` multiplies: the rows of A, measured from the origin."""
         return np.asarray(self._from_origin(_as_rows(A)), dtype=np.float64)
 
-    def norms(self, A: Any, squares: FloatArray | None = None) -> FloatArray | None:
-        """Squared norms for `block` to reuse: for ``rbf``, measured from the origin; else None.
-
-        They are `squares`, if that is at hand; it is then checked.
-        """
-        if self.name != "rbf":
-            return None
-        if squares is None:
-            squares = squared_norms(self._from_origin(_as_rows(A)))
-        return _require_finite(squares, self.name)
+    def norms(self, A: Any) -> FloatArray | None:
+        """Squared norms for `Rows` to keep, if values are made with them; else None."""
+        return squared_norms(self.rows(A)) if self.name in ("rbf", "poly") else None
 
     def equals(self, other: Kernel) -> bool:
         """Whether this is the same kernel, to the last bit of its values."""
@@ -182,14 +177,9 @@ class Kernel:
         if origin is not None:
             if not isinstance(origin, list) or not all(map(_is_number, origin)):
                 raise ValueError("kernel origin must be a list of finite numbers, one per feature")
-            origin = np.array(origin, dtype=np.float64)
+            # files of old have one for rbf, which needs none
+            origin = np.array(origin, dtype=np.float64) if name == "linear" else None
         return cls(name, float(gamma), degree, coef0, None, origin)
-
-    def _require_formula(self) -> None:
-        if self.name == "precomputed":
-            raise ValueError(
-                "kernel='precomputed' has no formula; use the values of the matrix given"
-            )
 
     def _call(self, A: Any, B: Any) -> FloatArray:
         assert self.function is not None
@@ -202,45 +192,6 @@ class Kernel:
                 f"{B.shape[0]} rows; it must return shape ({A.shape[0]}, {B.shape[0]})"
             )
         return _require_finite(block, repr(self.function))
-
-    def _poly(self, products: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            for part in _chunks(products):
-                np.multiply(part, self.gamma, out=part)
-                np.add(part, self.coef0, out=part)
-                if self.degree == 0:
-                    part.fill(1.0)
-                base = part.copy()
-                # By products: for the usual degrees far faster than pow.
-                for _ in range(self.degree - 1):
-                    np.multiply(part, base, out=part)
-        return _require_finite(products, self.name)
-
-    def _rbf_block(
-        self, A: Any, B: Any, A_norms: FloatArray | None, B_norms: FloatArray | None
-    ) -> FloatArray:
-        same = A is B
-        A = self._from_origin(A)
-        B = A if same else self._from_origin(B)
-        if A_norms is None:
-            A_norms = _require_finite(squared_norms(A), self.name)
-        if B_norms is None:
-            B_norms = A_norms if same else _require_finite(squared_norms(B), self.name)
-        block = self._rbf(_products(A, B), A_norms, B_norms)
-        if same:
-            np.fill_diagonal(block, 1.0)
-        return block
-
-    def _rbf(self, products: FloatArray, A_norms: FloatArray, B_norms: FloatArray) -> FloatArray:
-        # -gamma d^2 = 2 gamma (<a, b> - ||a||^2 / 2 - ||b||^2 / 2); halving is exact.
-        half_a, half_b = np.multiply(A_norms, 0.5), np.multiply(B_norms, 0.5)
-        rows = max(1, _CHUNK_ENTRIES // max(1, products.shape[1]))
-        for start in range(0, products.shape[0], rows):
-            part = products[start : start + rows]
-            # A squared distance that rounding made negative would give a value above one.
-            scaled_distances(part, half_a[start : start + rows], half_b, 2.0 * self.gamma)
-            np.exp(part, out=part)
-        return products
 
     def _from_origin(self, A: Any) -> Any:
         if self.origin is None:
@@ -265,8 +216,8 @@ def make_kernel(
     `kernel` is one of `KERNEL_NAMES` or a function ``k(X, Z) -> (len(X), len(Z))``; `gamma` is as
     in `resolve_gamma`, which `sample_weight` is for; `degree` and `coef0` belong to ``poly``.
     `shift_free` says that the weights sum to zero, so that a common offset of the features only
-    moves b: ``linear`` may then measure from an origin, as ``rbf`` always may, and keep the digits
-    that the offset would take.
+    moves b: ``linear`` may then measure from an origin, and keep the digits that the offset would
+    take.
     Raises `IndefiniteKernelError` for ``"sigmoid"`` and for ``"poly"`` with a negative `coef0`,
     and ValueError for an unknown name or a parameter out of range.
 
@@ -299,9 +250,7 @@ def make_kernel(
         return Kernel(kernel, degree=degree, coef0=coef0, origin=origin)
     if kernel == "chi2":
         _require_nonnegative(_as_rows(X))
-    value = resolve_gamma(gamma, X, sample_weight)
-    origin = offset_origin(_as_rows(X)) if kernel == "rbf" else None
-    return Kernel(kernel, value, degree, coef0, None, origin)
+    return Kernel(kernel, resolve_gamma(gamma, X, sample_weight), degree, coef0)
 
 
 def resolve_gamma(gamma: str | float, X: Any, sample_weight: Any = None) -> float:
@@ -348,7 +297,9 @@ def _poly_parameters(kernel: str, degree: Any, coef0: Any) -> tuple[int, float]:
 
 
 def _as_rows(A: Any) -> Any:
-    """`A` as a 2-D float64 array or CSR matrix, without a copy where it is one already."""
+    """`A` as a 2-D float64 array, CSR matrix or `Rows`, without a copy where it is one already."""
+    if isinstance(A, Rows):
+        return A
     if sp.issparse(A):
         return A.tocsr().astype(np.float64, copy=False)
     rows = np.asarray(A, dtype=np.float64)
@@ -357,42 +308,15 @@ def _as_rows(A: Any) -> Any:
     return rows
 
 
-def _products(A: Any, B: Any) -> FloatArray:
-    """A @ B.T as a new dense array in C order."""
-    if sp.issparse(A) and sp.issparse(B) and B.shape[0] == 1:
-        B = B.toarray()  # one row is cheaper dense: the product is then a plain pass over A
-    with np.errstate(over="ignore", invalid="ignore"):  # the caller checks that all is finite
-        product = A @ B.T
-    return np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
-
-
-def _city_block(A: Any, B: Any) -> FloatArray:
-    if sp.issparse(A) or sp.issparse(B):
-        return np.ascontiguousarray(manhattan_distances(_canonical_int32(A), _canonical_int32(B)))
-    return np.ascontiguousarray(cdist(A, B, "cityblock"))
-
-
-def _canonical_int32(A: Any) -> Any:
-    """A sorted copy with int32 indices: scikit-learn takes no others, and sorts in place."""
-    rows = sp.csr_array(A, copy=True)
-    if rows.nnz > np.iinfo(np.int32).max:
-        raise ValueError("kernel='laplacian' takes less than 2**31 stored values; pass fewer rows")
-    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
-    rows.sum_duplicates()
-    return rows
-
-
-def _chi2_distances(A: Any, B: Any) -> FloatArray:
-    """sum_j (a_j - b_j)^2 / (a_j + b_j) for every pair of rows."""
-    _require_nonnegative(A)
-    _require_nonnegative(B)
-    # scikit-learn's loop takes writable arrays only, though it writes to none.
-    other = np.require(B.toarray() if sp.issparse(B) else B, requirements="W")
-    out = np.empty((A.shape[0], B.shape[0]))
-    for rows, part in dense_slices(A) if out.size else ():
-        part = np.require(part, requirements="W")
-        np.negative(additive_chi2_kernel(part, other), out=out[rows])
-    return out
+def _entries(A: Any) -> Rows:
+    """Rows of a CSR matrix; its entries in order, one given in parts being their sum."""
+    if A.shape[1] > np.iinfo(np.int32).max:
+        raise ValueError(f"X has {A.shape[1]} features; at most 2**31 - 1 can be numbered")
+    if not A.has_canonical_format:
+        A = A.copy()
+        A.sum_duplicates()
+    features = A.indices.astype(np.int32, copy=False)
+    return Rows.by_entries(A.data, features, A.indptr[:-1], np.diff(A.indptr), A.shape[1])
 
 
 def _require_nonnegative(A: Any) -> None:
@@ -411,10 +335,3 @@ def _require_finite(values: FloatArray, kernel: str) -> FloatArray:
     if suspicious and not np.isfinite(values).all():
         raise ValueError(f"kernel={kernel} gave values that are not finite; scale the features")
     return values
-
-
-def _chunks(values: FloatArray) -> Iterator[FloatArray]:
-    """Views of consecutive entries of a C-ordered array, each small enough for the cache."""
-    flat = values.reshape(-1)
-    for start in range(0, flat.shape[0], _CHUNK_ENTRIES):
-        yield flat[start : start + _CHUNK_ENTRIES]

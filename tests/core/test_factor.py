@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adiabat._core import team
+from adiabat._core import thread_pool
 from adiabat._core.factor import Factor
 
 from oracles.problems import gram
@@ -191,7 +191,7 @@ def test_large_blocks_come_and_go(seed: int, threads: int, size: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((size + 150, 8))
     K = gram("rbf", X, X, gamma=0.1)
-    team.resize(threads)
+    thread_pool.resize(threads)
     try:
         factor = rebuilt(K, np.arange(size + seed), shift_of(K))
         rows = list(range(size + seed))
@@ -209,7 +209,7 @@ def test_large_blocks_come_and_go(seed: int, threads: int, size: int) -> None:
             twin.copy_from(factor)
             assert_is_factor_of(twin, K, rows)
     finally:
-        team.resize(1)
+        thread_pool.resize(1)
 
 
 def test_what_has_left_leaves_nothing() -> None:
@@ -396,8 +396,8 @@ def test_the_number_of_threads_changes_no_bit() -> None:
     seen = set()
     try:
         for threads in (1, 2, 3, 4, 4, 4, 4, 4):
-            team.resize(threads)
-            team.call()
+            thread_pool.resize(threads)
+            thread_pool.wake()
             factor = rebuilt(K, np.arange(n), 1.0)
             solved = factor.solve(right, 0.5)
             grow(factor, K, list(range(n, n + more)))
@@ -405,5 +405,5 @@ def test_the_number_of_threads_changes_no_bit() -> None:
             weights, b = factor.solve(np.ones(factor.size), 0.0)
             seen.add((solved[0].tobytes(), solved[1], weights.tobytes(), b))
     finally:
-        team.resize(1)
+        thread_pool.resize(1)
     assert len(seen) == 1

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -18,7 +16,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from adiabat._core import team
+from adiabat._core import thread_pool
 from adiabat._core.gram import NO_SLOT, PANEL_WIDTH, Gram
 
 IntArray = npt.NDArray[np.int64]
@@ -308,16 +306,9 @@ def test_a_claim_that_fails_leaves_nothing() -> None:
     mirror.check()
 
 
-def test_slices_by_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever shares out the rows, and in whatever slices."""
-
-    def share(task: Callable[[slice], None], n: int, entries: int) -> None:
-        for start in reversed(range(0, n, 7)):
-            task(slice(start, min(n, start + 7)))
-
-    monkeypatch.setattr("adiabat._core.gram.in_slices", share)
+def test_rows_shared_by_threads_give_the_same() -> None:
     for threads in (1, 2):
-        team.resize(threads)
+        thread_pool.resize(threads)
         try:
             mirror = filled(300, 200)
             mirror.remove(np.arange(0, 300, 4))
@@ -326,7 +317,7 @@ def test_slices_by_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
             mirror.gram.gather_front(keep, 0, 1000)
             mirror.check()
         finally:
-            team.resize(1)
+            thread_pool.resize(1)
 
 
 def test_write_overwrites_given_rows_and_slots_only() -> None:

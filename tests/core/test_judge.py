@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from adiabat._core import team
+from adiabat._core import thread_pool
 from adiabat._core.judge import verdict, weigh
 from adiabat.certificate import Problem, Verdict, judge
 
@@ -17,9 +17,9 @@ WIDTH = 40
 
 @pytest.fixture(params=[1, 2], ids="{} threads".format)
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    team.resize(request.param)
+    thread_pool.resize(request.param)
     yield request.param
-    team.resize(1)
+    thread_pool.resize(1)
 
 
 @pytest.mark.parametrize("machines", [1, 2, 5])

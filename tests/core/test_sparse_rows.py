@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adiabat._core.kernel_values import LINEAR, squared_norms
 from adiabat._core.sparse_rows import SparseRows
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,16 +18,9 @@ FEATURES = 23
 NOBODY = np.empty(0, dtype=np.int64)
 
 
-# What values are multiples of, by whole numbers up to 255: nothing, or 1 / this.
-PER = [0.0, 1.0, 255.0, 100.0]
-
-
-def some_rows(k: int, seed: int, density: float = 0.3, per: float = 0.0) -> FloatArray:
+def some_rows(k: int, seed: int, density: float = 0.3) -> FloatArray:
     rng = np.random.default_rng(seed)
-    values = rng.standard_normal((k, FEATURES))
-    if per:
-        values = rng.integers(-255, 256, (k, FEATURES)) / per
-    return values * (rng.random((k, FEATURES)) < density)
+    return rng.standard_normal((k, FEATURES)) * (rng.random((k, FEATURES)) < density)
 
 
 def dense(rows: SparseRows) -> FloatArray:
@@ -40,25 +34,22 @@ def held(plain: FloatArray) -> SparseRows:
     return rows
 
 
-def in_lanes(plain: FloatArray) -> FloatArray:
-    return held(plain).in_lanes(np.arange(len(plain)))
+def products(rows: SparseRows, k: int) -> FloatArray:
+    """With the first k of themselves."""
+    return LINEAR.block(rows.view(), rows.view(slice(0, k)))
 
 
 @given(
     steps=st.lists(
-        st.tuples(
-            st.sampled_from(["dense", "csr", "go", "cut"]),
-            st.integers(0, 40),
-            st.sampled_from([1.0, 1.0, 1.0, 255.0, 255.0, 0.0]),
-        ),
+        st.tuples(st.sampled_from(["dense", "csr", "go", "cut"]), st.integers(0, 40)),
         max_size=15,
     )
 )
 @settings(max_examples=60)
-def test_rows_are_as_their_mirror(steps: list[tuple[str, int, float]]) -> None:
+def test_rows_are_as_their_mirror(steps: list[tuple[str, int]]) -> None:
     rows, plain = SparseRows(FEATURES), np.empty((0, FEATURES))
-    for seed, (step, number, per) in enumerate(steps):
-        new, n = some_rows(number, seed, per=per), len(plain)
+    for seed, (step, number) in enumerate(steps):
+        new, n = some_rows(number, seed), len(plain)
         if step == "dense":
             rows.append(new)
             plain = np.concatenate([plain, new])
@@ -81,16 +72,12 @@ def test_rows_are_as_their_mirror(steps: list[tuple[str, int, float]]) -> None:
         assert (rows.n, rows.nnz) == (len(plain), np.count_nonzero(plain))
         np.testing.assert_array_equal(dense(rows), plain)
         assert np.count_nonzero(rows._value) == rows.nnz, "what is gone is overwritten"
-        assert np.count_nonzero(rows._whole) == (rows.nnz if rows.per else 0)
-        products = np.empty((len(plain), min(3, len(plain))))
-        rows.multiply(rows.in_lanes(np.arange(products.shape[1])), 0, products)
-        np.testing.assert_allclose(products, plain @ plain[:3].T, rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(products(rows, 3), plain @ plain[:3].T, rtol=0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("per", PER)
-def test_rows_that_come_and_go_stay_in_the_pool(per: float) -> None:
+def test_rows_that_come_and_go_stay_in_the_pool() -> None:
     """When its end is reached those left close up: no new memory, and nothing of those gone."""
-    plain = some_rows(400, 0, per=per)
+    plain = some_rows(400, 0)
     rows = held(plain)
     pool, rng = rows._value, np.random.default_rng(1)
     for step in range(60):
@@ -98,105 +85,44 @@ def test_rows_that_come_and_go_stay_in_the_pool(per: float) -> None:
         hole, tail = gone[gone < 375], np.setdiff1d(np.arange(375, 400), gone)
         rows.move(tail, hole, 375)
         plain[hole] = plain[tail]
-        plain[375:] = some_rows(25, step, per=per)
+        plain[375:] = some_rows(25, step)
         rows.append(plain[375:])
         np.testing.assert_array_equal(dense(rows), plain)
         assert np.count_nonzero(rows._value) == rows.nnz
-        if per:
-            entries = np.sort(rows._whole[rows._whole != 0.0])
-            np.testing.assert_array_equal(entries, np.sort(np.rint(plain[plain != 0.0] * per)))
     assert rows._value is pool
-    assert rows.per == per
-
-
-@pytest.mark.parametrize("k", [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 49, 64, 65, 100])
-@pytest.mark.parametrize("density", [0.0, 0.1, 1.0])
-@pytest.mark.parametrize("per", PER)
-def test_products(k: int, density: float, per: float) -> None:
-    plain, others = some_rows(150, 0, density, per), some_rows(k, 1, 1.0, per)
-    rows = held(np.concatenate([plain, others]))
-    assert rows.per == per
-    out = np.full((150, k), np.nan)
-    tables = rows.in_lanes(np.arange(150, 150 + k))
-    rows.multiply(tables, 0, out)
-    size = np.abs(plain).max(initial=1.0) * np.abs(others).max(initial=1.0)
-    np.testing.assert_allclose(out, plain @ others.T, rtol=0.0, atol=1e-14 * size)
-    part = np.full((40, k), np.nan)
-    rows.multiply(tables, 70, part)
-    np.testing.assert_array_equal(part, out[70:110])
 
 
 @pytest.mark.parametrize("k", [1, 3, 20, 40, 70])
 def test_products_of_whole_numbers_are_exact(k: int) -> None:
-    """As long and as large as they come: sums go far beyond what single precision holds."""
+    """No sum of them rounds, in whatever order."""
     plain = np.full((k, 5000), 255.0)
     plain[::2] = np.random.default_rng(0).integers(-255, 256, plain[::2].shape)
     rows = held(plain)
-    assert rows.per == 1.0
-    out = np.empty((k, k))
-    rows.multiply(rows.in_lanes(np.arange(k)), 0, out)
     exact = plain.astype(np.int64) @ plain.astype(np.int64).T
-    np.testing.assert_array_equal(out, exact)
-    np.testing.assert_array_equal(rows.norms(0), exact.diagonal())
+    np.testing.assert_array_equal(products(rows, k), exact)
+    np.testing.assert_array_equal(squared_norms(rows.view()), exact.diagonal())
 
 
 def test_no_memory_for_a_larger_pool_leaves_the_rows_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plain = some_rows(40, 0, per=255.0)
+    plain = some_rows(40, 0)
     rows, zeros = held(plain), np.zeros
 
     def no_room(shape: object, dtype: object = np.float64) -> object:
-        if dtype is np.float32:
+        if dtype is np.int32:
             raise MemoryError
         return zeros(shape, dtype)  # type: ignore[call-overload]
 
     with monkeypatch.context() as patch:
         patch.setattr(np, "zeros", no_room)
         with pytest.raises(MemoryError):
-            rows.append(some_rows(400, 1, per=255.0))
+            rows.append(some_rows(400, 1))
     rows.move(NOBODY, NOBODY, min(40, rows.n))
-    assert len(rows._whole) == len(rows._value)
+    assert len(rows._feature) == len(rows._value)
     np.testing.assert_array_equal(dense(rows), plain)
-    rows.append(some_rows(400, 1, per=255.0))
-    out = np.empty((440, 1))
-    rows.multiply(rows.in_lanes(np.array([3])), 0, out)
-    np.testing.assert_allclose(out[:40, 0], plain @ plain[3], atol=1e-13)
-
-
-def test_units_change_with_the_rows() -> None:
-    """Always the first that will do for all of them; where none does, values stay as they are."""
-    rows = held(np.array([[0.0, 1.0, -3.0]]))
-    assert rows.per == 1.0
-    rows.append(np.array([[51.0 / 255.0, 1.0, 0.0]]))
-    assert rows.per == 10.0  # 3 is 765 / 255, which is too large
-    rows = held(np.array([[0.0, 1.0, 0.2]]))
-    assert rows.per == 255.0
-    rows.append(np.array([[17 * (1.0 / 255.0), 0.0, 1.0]]))  # but for rounding
-    assert rows.per == 255.0
-    assert rows._whole[: rows.nnz].tolist() == [255.0, 51.0, 17.0, 255.0]
-    for odd in (np.pi, 1.0 + 1e-12, 1e300, 26.0):
-        other = held(np.array([[0.0, 1.0, 0.2]]))
-        other.append(np.array([[odd, 0.0, 0.0]]))
-        assert other.per == 0.0
-        assert len(other._whole) == 0
-    assert held(np.array([[256.0, 0.0, 1.0]])).per == 0.0
-
-
-@pytest.mark.parametrize("density", [0.05, 0.3, 1.0])
-@pytest.mark.parametrize("per", PER)
-def test_a_product_has_the_same_bits_in_any_company(density: float, per: float) -> None:
-    """And that of a row with itself those of its squared norm."""
-    plain = some_rows(64, 5, density, per)
-    rows = held(plain)
-    every = np.empty((64, 64))
-    rows.multiply(rows.in_lanes(np.arange(64)), 0, every)
-    np.testing.assert_array_equal(every.diagonal(), rows.norms(0))
-    np.testing.assert_array_equal(rows.norms(60), rows.norms(0)[60:])
-    for k in (1, 2, 8, 9, 16, 40):
-        out = np.empty((64, k))
-        rows.multiply(rows.in_lanes(np.arange(k)), 0, out)
-        np.testing.assert_array_equal(out, every[:, :k])
+    rows.append(some_rows(400, 1))
+    np.testing.assert_allclose(products(rows, 4)[:40, 3], plain @ plain[3], atol=1e-13)
 
 
 def test_products_are_as_accurate_as_those_of_blas() -> None:
@@ -204,8 +130,7 @@ def test_products_are_as_accurate_as_those_of_blas() -> None:
     rng = np.random.default_rng(0)
     plain = rng.random((200, 800)) * (rng.random((200, 800)) < 0.2)
     exact = np.asarray(plain, np.longdouble) @ np.asarray(plain, np.longdouble).T
-    out = np.empty((200, 200))
-    held(plain).multiply(in_lanes(plain), 0, out)
+    out = products(held(plain), 200)
     ours, blas = np.abs(out - exact).max(), np.abs(plain @ plain.T - exact).max()
     assert ours <= max(2.0 * blas, 4e-16 * exact.max())
 
@@ -221,21 +146,15 @@ def test_a_slice_of_a_csr_matrix() -> None:
 def test_rows_without_features_and_no_rows() -> None:
     rows = SparseRows(0)
     rows.append(np.empty((3, 0)))
-    out = np.full((3, 2), np.nan)
-    rows.multiply(in_lanes(np.empty((2, 0))), 0, out)
-    assert not out.any()
+    assert products(rows, 2).tolist() == [[0.0, 0.0]] * 3
     rows = SparseRows(FEATURES)
-    rows.multiply(rows.in_lanes(NOBODY), 0, np.empty((0, 0)))
+    assert products(rows, 0).shape == (0, 0)
     assert rows.entries(NOBODY)[2].tolist() == [0]
-    assert len(rows.norms(0)) == 0
 
 
-@pytest.mark.parametrize(
-    ("first", "shape", "features"),
-    [(-1, (3, 2), FEATURES), (8, (3, 2), FEATURES), (0, (3, 9), FEATURES), (0, (3, 2), 5)],
-)
-def test_what_is_out_of_range_is_refused(first: int, shape: tuple[int, int], features: int) -> None:
-    rows = held(some_rows(10, 0))
-    tables = in_lanes(some_rows(2, 1)[:, :features])
-    with pytest.raises(ValueError, match="out of range"):
-        rows.multiply(tables, first, np.empty(shape))
+def test_a_view_is_of_the_rows_asked_for() -> None:
+    plain = some_rows(30, 0)
+    rows = held(plain)
+    view = rows.view(np.array([7, 3, 7]))
+    assert (view.n, view.nnz) == (3, np.count_nonzero(plain[[7, 3, 7]]))
+    np.testing.assert_array_equal(LINEAR.block(rows.view(), view), products(rows, 30)[:, [7, 3, 7]])

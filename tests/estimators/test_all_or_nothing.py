@@ -84,7 +84,8 @@ def failing(owner: Any, name: str, k: int, error: BaseException) -> Iterator[lis
 INNER = [
     (Samples, "add"),
     (Samples, "_store_rows"),
-    (Samples, "_columns"),
+    (Samples, "_claim"),
+    (Samples, "view"),
     (Samples, "slots"),
     (Samples, "between"),
     (Samples, "among"),

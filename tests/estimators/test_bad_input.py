@@ -100,7 +100,10 @@ CATALOGUE: dict[str, Case] = {
     ),
     "NaN to predict": Case(predict(spoiled(np.nan)), ValueError, "X contains NaN"),
     "too large to square": Case(
-        partial(spoiled(1e200), LABELS), ValueError, "not finite; scale the features"
+        partial(spoiled(1e200), LABELS),
+        ValueError,
+        "kernel=poly.*not finite; scale the features",
+        MappingProxyType({"kernel": "poly"}),
     ),
     "too few features": Case(
         partial(NEW[:, :2], LABELS), ValueError, "X has 2 features.*expecting 3"

@@ -14,7 +14,7 @@ import pytest
 JUDGE = Path(__file__).parents[2] / "src" / "adiabat" / "certificate.py"
 COMPILED = JUDGE.parent / "_core" / "judge.pyx"
 PERMITTED = sys.stdlib_module_names | {"numpy"}
-PERMITTED_COMPILED = {"libc.math", "numpy", "adiabat._core.blas", "adiabat._core.team"}
+PERMITTED_COMPILED = {"libc.math", "numpy", "adiabat._core.blas", "adiabat._core.thread_pool"}
 
 
 def foreign_imports(text: str) -> list[str]:

@@ -13,8 +13,8 @@ solves  K_MM du + db 1 = q,  1'du = s.  The shift c changes nothing, as 1'du is 
 the matrix definite exactly where the bordered one is regular: with a linear kernel in d features
 the margin may hold d + 1 rows and K_MM itself is then singular.
 
-A row joins by a forward substitution, a block by TRSM and POTRF; rows leave by reflections, up to
-eight in one pass (`leave.h`), and their places stay vacant, with rows of the identity, until many
+A row joins by a forward solve, a block by several and POTRF; rows leave by reflections, up to
+eight in one pass (`downdate.h`). Their places stay vacant, with rows of the identity, until many
 are. A row whose pivot is below `dependent` of its diagonal is refused.
 
 Invariant: after every public call ||L L' - (K_MM + c 11')|| is of rounding size.
@@ -27,11 +27,11 @@ import numpy as np
 
 from adiabat._core.blas cimport axpy, dot, potrf, trsv_lower
 from adiabat._core.triangle cimport (
-    backward, close_up, forward, leaving_room, leaving_traces, let_go, lined,
-    Newcomers, project, project_room, spread, transpose,
+    aligned, backward, compact, forward, Newcomers, project, project_room, removal_room,
+    removal_traces, remove, spread, transpose,
 )
 
-from adiabat._core.lines import lined_zeros
+from adiabat._core.aligned import aligned_zeros
 
 cdef enum:
     VACANT = 16     # the part of the places that may be vacant
@@ -84,12 +84,12 @@ cdef class Factor:
         n = self.size
         if n + more <= self._capacity:
             return 0
-        capacity = lined(max(n + more, self._capacity + self._capacity // 2, 32))
+        capacity = aligned(max(n + more, self._capacity + self._capacity // 2, 32))
         self._lower = _grown(self._lower, (capacity, capacity), n)
         self._rows = _grown(self._rows, capacity, n)
         self._places = _grown(self._places, capacity, n)
         self._z, self._x = _grown(self._z, capacity, n), np.zeros(capacity)
-        self._room = np.zeros(leaving_room(capacity))
+        self._room = np.zeros(removal_room(capacity))
         self._capacity = capacity
         lower, z, x, room = self._lower, self._z, self._x, self._room
         members, places = self._rows, self._places
@@ -102,8 +102,8 @@ cdef class Factor:
         cdef Py_ssize_t j
         if self._extent == self.size:
             return
-        close_up(self._extent, self._L, self._capacity, self._zp, self._place, self.size,
-                 self._roomp)
+        compact(self._extent, self._L, self._capacity, self._zp, self._place, self.size,
+                self._roomp)
         for j in range(self.size):
             self._place[j] = j
         self._extent, self._idle = self.size, 0
@@ -130,7 +130,7 @@ cdef class Factor:
             if self._capacity:
                 memset(self._zp + n, 0, more * sizeof(double))
                 memset(self._xp, 0, self._capacity * sizeof(double))
-                memset(self._roomp, 0, leaving_traces(self._reached) * sizeof(double))
+                memset(self._roomp, 0, removal_traces(self._reached) * sizeof(double))
         self._reached = n
 
     def prepare(self, double[:, ::1] cross, double[:, ::1] own):
@@ -309,7 +309,7 @@ cdef class Factor:
             between = (gone[c + 1] if c + 1 < k else self.size) - i - 1
             memmove(self._members + i - c, self._members + i + 1, between * sizeof(long long))
             memmove(self._place + i - c, self._place + i + 1, between * sizeof(long long))
-        let_go(self._extent, self._L, self._capacity, self._zp, gone, k, self._roomp)
+        remove(self._extent, self._L, self._capacity, self._zp, gone, k, self._roomp)
         self.size -= k
         self.changes += k
         self._idle += self._extent - self.size
@@ -421,7 +421,7 @@ cdef class Factor:
 
 def _grown(array, shape, n):
     """A larger array with the first n entries of an old one, in each direction."""
-    out = lined_zeros(shape, array.dtype)
+    out = aligned_zeros(shape, array.dtype)
     first = (slice(n),) * array.ndim
     out[first] = array[first]
     return out

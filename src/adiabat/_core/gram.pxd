@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel columns for other modules of the core, without the interpreter."""
 
-from adiabat._core.team cimport team_task
+from adiabat._core.thread_pool cimport pool_task
 
 
 cdef enum:
@@ -19,8 +19,8 @@ cdef class Gram:
     cdef double** _data
     cdef Py_ssize_t _n_panels
 
-    cdef int _alter(self, team_task task, const size_t[::1] a, const size_t[::1] b) except -1
-    cdef int _transfer(self, team_task task, const size_t[::1] tops, const long long* rows,
+    cdef int _alter(self, pool_task task, const size_t[::1] a, const size_t[::1] b) except -1
+    cdef int _transfer(self, pool_task task, const size_t[::1] tops, const long long* rows,
                        Py_ssize_t first, double[:, :] block) except -1
     cdef int _place(self, Py_ssize_t p, panel) except -1
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,

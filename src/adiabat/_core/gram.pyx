@@ -18,15 +18,10 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from adiabat._core.team cimport share, team_task
+from adiabat._core.simd cimport simd
+from adiabat._core.thread_pool cimport share, pool_task
 
-from adiabat._core.lines import lined_zeros
-from adiabat._core.team import in_slices
-
-cdef extern from "panels.h" nogil:
-    void rows_of_panels(double** data, const Py_ssize_t* panels, Py_ssize_t n_panels,
-                        Py_ssize_t width, const long long* rows, Py_ssize_t n_rows,
-                        const double* coef, double* out) noexcept
+from adiabat._core.aligned import aligned_zeros
 
 cdef enum:
     ROW = WIDTH * sizeof(double)
@@ -56,8 +51,8 @@ cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
     """The part of a product that belongs to `step` of its rows."""
     cdef Product* job = <Product*> context
     cdef Py_ssize_t i, j, p, first = part * job.step, last = min(first + job.step, job.n_rows)
-    rows_of_panels(job.data, job.active, job.n_active, WIDTH, job.rows + first, last - first,
-                   job.coef, job.out + first)
+    simd.multiply_panels(job.data, job.active, job.n_active, WIDTH, job.rows + first, last - first,
+                         job.coef, job.out + first)
     for i in range(first, last):
         for j in range(job.n_single):
             p = job.single[j]
@@ -129,7 +124,7 @@ cdef void move_rows(void* context, Py_ssize_t panel) noexcept nogil:
     memset(data + job.left * WIDTH, 0, (job.n - job.left) * ROW)
 
 
-cdef void in_columns(team_task task, Columns* job) noexcept nogil:
+cdef void in_columns(pool_task task, Columns* job) noexcept nogil:
     """Do something to the rows of columns, shared out."""
     job.step = max(1, PART // (SHARED * job.k))
     share(task, job, (job.n + job.step - 1) // job.step)
@@ -185,14 +180,14 @@ cdef class Gram:
         slot_of = np.full(capacity, NO_SLOT, dtype=np.int64)
         slot_of[: self.n] = self.slot_of[: self.n]
         for p in range(self._n_panels):
-            grown = lined_zeros((capacity, WIDTH))
+            grown = aligned_zeros((capacity, WIDTH))
             grown[: self.n] = self.panels[p][: self.n]
             self._place(p, grown)
         self.slot_of = slot_of
         self.capacity = capacity
 
     def _add_panel(self):
-        panel = lined_zeros((max(self.capacity, 1), WIDTH))
+        panel = aligned_zeros((max(self.capacity, 1), WIDTH))
         owner = np.concatenate([self.owner, np.full(WIDTH, -1, dtype=np.int64)])
         stamp = np.concatenate([self.stamp, np.zeros(WIDTH, dtype=np.int64)])
         cdef double** table = <double**> realloc(
@@ -218,7 +213,7 @@ cdef class Gram:
         if at.shape[0] and tops.shape[0]:
             self._transfer(write_rows, tops, &at[0], 0, block)
 
-    cdef int _transfer(self, team_task task, const size_t[::1] tops, const long long* rows,
+    cdef int _transfer(self, pool_task task, const size_t[::1] tops, const long long* rows,
                        Py_ssize_t first, double[:, :] block) except -1:
         """Between block and the columns at tops, in these rows or all from the first on."""
         cdef Columns job
@@ -230,12 +225,23 @@ cdef class Gram:
             in_columns(task, &job)
         return 0
 
-    def claim(self, samples, columns, Py_ssize_t entries=0):
-        """Give samples slots; columns(rows)[i, j] = k(x_rows[i], samples[j]) for slices of rows.
+    def claim(self, samples, columns):
+        """Give samples slots; columns(rows)[i, j] = k(x_rows[i], samples[j]) for slices of rows."""
+        step = max(FILLED // max(1, len(samples)), LEAST)
 
-        `entries` is the size of what `columns` reads for all rows, if it may be called by threads.
+        def write(const size_t[::1] tops, Py_ssize_t width):
+            for start in range(0, self.n, step):
+                rows = slice(start, min(start + step, self.n))
+                self._transfer(write_rows, tops, NULL, start, columns(rows))
+
+        self.claim_by(samples, write)
+
+    def claim_by(self, samples, write):
+        """Give samples slots; write(tops, step) fills them.
+
+        It writes k(x_i, samples[j]) to the address tops[j] + i * step numbers, for all samples x_i.
         A slot is filled first and owned afterwards: one with an owner is always complete, and one
-        without holds nothing, also if `columns` raises.
+        without holds nothing, also if `write` raises.
         """
         cdef Py_ssize_t k = len(samples)
         if k == 0:
@@ -243,16 +249,8 @@ cdef class Gram:
         while np.count_nonzero(self.owner < 0) < k:
             self._add_panel()
         slots = np.flatnonzero(self.owner < 0)[:k]
-        cdef const size_t[::1] tops = self._tops(slots)
-        step = max(FILLED // k, LEAST)
-
-        def fill(part):
-            for start in range(part.start, part.stop, step):
-                rows = slice(start, min(start + step, part.stop))
-                self._transfer(write_rows, tops, NULL, start, columns(rows))
-
         try:
-            in_slices(fill, self.n, entries)
+            write(self._tops(slots), WIDTH)
         except BaseException:
             self._clear(slots)
             raise
@@ -321,7 +319,7 @@ cdef class Gram:
         cdef const size_t[::1] tops = self._tops(slots)
         self._alter(clear_rows, tops, tops)
 
-    cdef int _alter(self, team_task task, const size_t[::1] a, const size_t[::1] b) except -1:
+    cdef int _alter(self, pool_task task, const size_t[::1] a, const size_t[::1] b) except -1:
         """Do something to all rows of the columns at a, and those at b."""
         cdef Columns job
         if a.shape[0] and self.n:

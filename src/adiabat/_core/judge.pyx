@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the judge of an update computes: f = K u for all rows, and its verdict on them.
 
-The product is what an update reads most memory for, so BLAS does it, rows in parts for the team to
+The product is what an update reads most memory for, so BLAS does it, rows in parts for threads to
 share. Nothing of the engine has a hand in it but the kernel columns themselves; `certificate()`
 does without these too, in NumPy (`adiabat.certificate`).
 """
@@ -11,7 +11,7 @@ from libc.math cimport NAN, fabs
 import numpy as np
 
 from adiabat._core.blas cimport gemm, gemv_t
-from adiabat._core.team cimport share
+from adiabat._core.thread_pool cimport share
 
 cdef enum:
     PART = 1 << 17      # entries that one reads at a time

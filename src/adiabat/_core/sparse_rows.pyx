@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of features by their nonzero entries, and their products with other rows.
+"""Rows of features by their nonzero entries.
 
 The entries of a row stand together in a pool (`_feature`, `_value`), anywhere; `_start` and
 `_length` say where. A row that moves to another position moves no entry, a new row goes to the end
-of the pool, and when that is full those left close up.
-
-Where all values are multiples of one of UNITS, by whole numbers up to 255 (pixels, counts, one-hot
-columns), products are made of these numbers, exactly and twice as fast (`whole_lanes.h`).
+of the pool, and when that is full the pool is compacted.
 
 Invariant: entries in the pool that belong to no row are zero, so that what is forgotten is gone.
 """
@@ -16,44 +13,13 @@ from libc.string cimport memmove
 
 import numpy as np
 
-from adiabat._core.team cimport share
+from adiabat._core.simd cimport simd
+from adiabat._core.thread_pool cimport share
 
-from adiabat._core.lines import lined_zeros
-
-# Values are multiples of the first of 1 / these that will do.
-UNITS = (1.0, 255.0, 256.0, 100.0, 10.0)
-
-ctypedef void (*Product)(
-    Py_ssize_t n_rows, const int64_t* start, const int64_t* length, const int32_t* feature,
-    const void* values, const void* table, double* out, Py_ssize_t stride, Py_ssize_t lanes,
-    double unit,
-) noexcept nogil
-
-cdef extern from "lanes.h" nogil:
-    Product in_1_lane, in_8_lanes, in_16_lanes, in_24_lanes
-    Py_ssize_t count_nonzeros(Py_ssize_t, const double*) noexcept
-    void squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const double*,
-                       double*) noexcept
-
-cdef extern from "whole_lanes.h" nogil:
-    Product whole_in_1_lane, whole_in_16_lanes, whole_in_32_lanes, whole_in_48_lanes
-    bint as_whole(Py_ssize_t n, const double* value, double per, float* whole) noexcept
-    void whole_squared_norms(Py_ssize_t, const int64_t*, const int64_t*, const float*, double*,
-                             double) noexcept
+from adiabat._core.kernel_values import Rows
 
 cdef enum:
-    BATCH = 64   # rows worked on for one table before the next one's turn
     TAKEN = 16   # dense rows taken in at a time
-
-
-cdef Py_ssize_t all_lanes(Py_ssize_t k, Py_ssize_t wide) noexcept nogil:
-    """How many lanes all tables of k rows have, `wide` of them in a register."""
-    return (k + wide - 1) // wide * wide if k > 1 else k
-
-
-cdef Py_ssize_t lanes_for(Py_ssize_t k, Py_ssize_t wide) noexcept nogil:
-    """How many lanes the next table has, k rows being left: those of two registers, or the rest."""
-    return 2 * wide if k > 3 * wide else all_lanes(k, wide)
 
 
 cdef struct Entries:
@@ -70,7 +36,7 @@ cdef void count_entries(void* context, Py_ssize_t part) noexcept nogil:
     cdef Entries* job = <Entries*> context
     cdef Py_ssize_t i
     for i in range(part * TAKEN, min((part + 1) * TAKEN, job.n)):
-        job.length[i] = count_nonzeros(job.n_features, job.rows + i * job.n_features)
+        job.length[i] = simd.count_nonzeros(job.n_features, job.rows + i * job.n_features)
 
 
 cdef void take_entries(void* context, Py_ssize_t part) noexcept nogil:
@@ -83,56 +49,11 @@ cdef void take_entries(void* context, Py_ssize_t part) noexcept nogil:
         end = p + job.length[i]
         j = 0
         while p < end:
-            # no branch, whose outcome nobody can foresee: a zero is overwritten by the next
+            # no branch, which could not be predicted: a zero is overwritten by the next
             job.feature[p] = <int32_t> j
             job.value[p] = row[j]
             p += row[j] != 0.0
             j += 1
-
-
-cdef struct Job:
-    # rows from `start` on, by their entries, times the k in the tables, of which a register holds
-    # `wide`; values and tables are of `size` bytes each, and all is in this unit, squared
-    const int64_t* start
-    const int64_t* length
-    const int32_t* feature
-    const void* values
-    const char* tables
-    double* out
-    Py_ssize_t m, k, n_features, wide, size
-    double unit
-    Product[4] products    # with one, and with one, two and three registers' worth of others
-
-
-cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
-    cdef Job* job = <Job*> context
-    cdef Py_ssize_t i = part * BATCH, done = 0, lanes, rows = min(BATCH, job.m - i)
-    while done < job.k:
-        lanes = lanes_for(job.k - done, job.wide)
-        job.products[0 if lanes == 1 else lanes // job.wide](
-            rows, job.start + i, job.length + i, job.feature, job.values,
-            job.tables + done * job.n_features * job.size, job.out + i * job.k + done, job.k,
-            min(lanes, job.k - done), job.unit)
-        done += lanes
-
-
-ctypedef fused number:
-    float
-    double
-
-
-cdef void lay_out(const int64_t[::1] at, const int64_t[::1] start, const int64_t[::1] length,
-                  const int32_t[::1] feature, const number[::1] value, Py_ssize_t n_features,
-                  Py_ssize_t wide, number[::1] tables) noexcept nogil:
-    """Entries of the rows `at` into tables (features, lanes), one after the other."""
-    cdef Py_ssize_t k = at.shape[0], i, p, done = 0, lanes = 0
-    for i in range(k):
-        if i == done + lanes:
-            done = i
-        if i == done:
-            lanes = lanes_for(k - done, wide)
-        for p in range(start[at[i]], start[at[i]] + length[at[i]]):
-            tables[done * n_features + feature[p] * lanes + i - done] = value[p]
 
 
 cdef class SparseRows:
@@ -140,9 +61,7 @@ cdef class SparseRows:
 
     cdef readonly Py_ssize_t n, n_features, nnz
     cdef readonly object _start, _length, _feature, _value
-    cdef readonly object _whole   # value * per, as whole numbers; empty if they are not
-    cdef readonly double per      # 1 / unit of the values; 0 if they have none
-    cdef Py_ssize_t _end          # of the pool's part in use
+    cdef Py_ssize_t _end  # of the pool's part in use
 
     def __init__(self, Py_ssize_t n_features):
         self.n, self.n_features, self.nnz, self._end = 0, n_features, 0, 0
@@ -150,7 +69,6 @@ cdef class SparseRows:
         self._length = np.empty(0, dtype=np.int64)
         self._feature = np.empty(0, dtype=np.int32)
         self._value = np.empty(0)
-        self._whole, self.per = np.empty(0, dtype=np.float32), UNITS[0]
 
     def append(self, dense):
         """Add dense rows at the end."""
@@ -166,13 +84,12 @@ cdef class SparseRows:
             job.rows, job.length = &rows[0, 0], &length[0]
             with nogil:
                 share(count_entries, &job, parts)
-        cdef Py_ssize_t p = self._admit(lengths)
+        self._admit(lengths)
         if lengths.any():
             start, feature, value = self._start, self._feature, self._value
             job.start, job.feature, job.value = &start[first], &feature[0], &value[0]
             with nogil:
                 share(take_entries, &job, parts)
-            self._take_as_whole(p)
 
     def append_entries(self, values, features, bounds):
         """Add rows at the end, given as in CSR: row i has entries bounds[i] to bounds[i + 1]."""
@@ -180,21 +97,6 @@ cdef class SparseRows:
         own = slice(bounds[0], bounds[len(bounds) - 1])
         self._value[p: self._end] = values[own]
         self._feature[p: self._end] = features[own]
-        self._take_as_whole(p)
-
-    def _take_as_whole(self, Py_ssize_t first):
-        """Entries of the pool from `first` on as whole numbers, or all of them in the next unit."""
-        cdef const double[::1] value = self._value
-        cdef float[::1] whole
-        units = UNITS[UNITS.index(self.per):] if self.per else ()
-        for per in units:
-            whole = self._whole
-            if self._end == first or as_whole(
-                    self._end - first, &value[first], per, &whole[first]):
-                self.per = per
-                return
-            first = 0
-        self._whole, self.per = np.empty(0, dtype=np.float32), 0.0
 
     def _admit(self, lengths):
         """Room for rows of these lengths at the end of the pool; where it begins."""
@@ -214,27 +116,22 @@ cdef class SparseRows:
     def _renew(self, Py_ssize_t needed):
         """Let rows follow each other from the beginning of the pool, or of a larger one."""
         if needed + needed // 8 <= len(self._value):
-            self._close_up()
+            self._compact()
             return
         values, features, bounds = self.entries(np.arange(self.n))
         room = needed + needed // 2  # memory that is not written to is not taken
         value, feature = np.zeros(room), np.zeros(room, dtype=np.int32)
-        whole = np.zeros(room if self.per else 0, dtype=np.float32)
         value[: self.nnz], feature[: self.nnz] = values, features
-        if self.per:
-            np.multiply(values, self.per, out=values)
-            np.rint(values, out=whole[: self.nnz], casting="same_kind")
-        # nothing can fail any more: all three or none
-        self._value, self._feature, self._whole, self._end = value, feature, whole, self.nnz
+        # nothing can fail any more: both or neither
+        self._value, self._feature, self._end = value, feature, self.nnz
         self._start[: self.n] = bounds[: self.n]
 
-    def _close_up(self):
+    def _compact(self):
         """Rows move up, in the order in which they stand, to where others were."""
         cdef int64_t[::1] start = self._start
         cdef const int64_t[::1] length = self._length
         cdef int32_t[::1] feature = self._feature
         cdef double[::1] value = self._value
-        cdef float[::1] whole = self._whole
         cdef const int64_t[::1] order = np.argsort(self._start[: self.n], kind="stable")
         cdef Py_ssize_t i, p = 0, old
         cdef size_t n
@@ -244,11 +141,9 @@ cdef class SparseRows:
                 if n and old > p:
                     memmove(&value[p], &value[old], n * sizeof(double))
                     memmove(&feature[p], &feature[old], n * sizeof(int32_t))
-                    if whole.shape[0]:
-                        memmove(&whole[p], &whole[old], n * sizeof(float))
                 start[order[i]] = p
                 p += n
-        for array in (self._value, self._feature, self._whole):
+        for array in (self._value, self._feature):
             array[p: self._end] = 0
         self._end = p
 
@@ -285,7 +180,6 @@ cdef class SparseRows:
         cdef int64_t[::1] start = self._start, length = self._length
         cdef int32_t[::1] feature = self._feature
         cdef double[::1] value = self._value
-        cdef float[::1] whole = self._whole
         cdef const int64_t[::1] at = rows
         cdef Py_ssize_t i, p
         with nogil:
@@ -293,74 +187,10 @@ cdef class SparseRows:
                 for p in range(start[at[i]], start[at[i]] + length[at[i]]):
                     feature[p] = 0
                     value[p] = 0.0
-                    if whole.shape[0]:
-                        whole[p] = 0.0
                 self.nnz -= length[at[i]]
                 length[at[i]] = 0
 
-    def norms(self, Py_ssize_t first):
-        """Squared norms of the rows from `first` on: the bits of their products with themselves."""
-        cdef const int64_t[::1] start = self._start, length = self._length
-        cdef const double[::1] value = self._value
-        cdef const float[::1] whole = self._whole
-        if first < 0 or first > self.n:
-            raise ValueError("rows out of range")
-        out = np.zeros(self.n - first)
-        cdef double[::1] norm = out
-        if self.n > first and self.nnz:
-            with nogil:
-                if self.per:
-                    whole_squared_norms(self.n - first, &start[first], &length[first], &whole[0],
-                                        &norm[0], 1.0 / (self.per * self.per))
-                else:
-                    squared_norms(self.n - first, &start[first], &length[first], &value[0],
-                                  &norm[0])
-        return out
-
-    def in_lanes(self, positions):
-        """Rows side by side, for `multiply`: in tables (features, lanes), zeros after the last row.
-
-        Tables start at a line of the cache, so that no register's worth of an entry spans two.
-        """
-        cdef const int64_t[::1] at = np.ascontiguousarray(positions, dtype=np.int64)
-        cdef Py_ssize_t wide = 16 if self.per else 8
-        tables = lined_zeros(all_lanes(at.shape[0], wide) * self.n_features,
-                             np.float32 if self.per else np.float64)
-        if self.per:
-            lay_out[float](at, self._start, self._length, self._feature, self._whole,
-                           self.n_features, wide, tables)
-        else:
-            lay_out[double](at, self._start, self._length, self._feature, self._value,
-                            self.n_features, wide, tables)
-        return tables
-
-    def multiply(self, tables, Py_ssize_t first, double[:, ::1] out):
-        """out[i, j] = row first + i times the j-th of the rows in `tables` (`in_lanes`)."""
-        cdef const int64_t[::1] start = self._start, length = self._length
-        cdef const int32_t[::1] feature = self._feature
-        cdef const double[::1] plain, plain_tables
-        cdef const float[::1] whole, whole_tables
-        cdef Py_ssize_t m = out.shape[0], k = out.shape[1]
-        cdef Job job
-        job.wide = 16 if self.per else 8
-        if (first < 0 or first + m > self.n
-                or len(tables) != all_lanes(k, job.wide) * self.n_features):
-            raise ValueError("rows or tables out of range")
-        if self.nnz == 0 or k == 0 or m == 0:
-            out[:] = 0.0
-            return
-        job.start, job.length, job.feature = &start[first], &length[first], &feature[0]
-        job.out, job.m, job.k, job.n_features = &out[0, 0], m, k, self.n_features
-        if self.per:
-            whole, whole_tables = self._whole, tables
-            job.values, job.tables = &whole[0], <const char*> &whole_tables[0]
-            job.size, job.unit = sizeof(float), 1.0 / (self.per * self.per)
-            job.products = [
-                whole_in_1_lane, whole_in_16_lanes, whole_in_32_lanes, whole_in_48_lanes]
-        else:
-            plain, plain_tables = self._value, tables
-            job.values, job.tables = &plain[0], <const char*> &plain_tables[0]
-            job.size, job.unit = sizeof(double), 1.0
-            job.products = [in_1_lane, in_8_lanes, in_16_lanes, in_24_lanes]
-        with nogil:
-            share(some_rows, &job, (m + BATCH - 1) // BATCH)
+    def view(self, positions=slice(None)):
+        """Rows at positions, for kernel values; entries are not copied."""
+        start, length = self._start[: self.n][positions], self._length[: self.n][positions]
+        return Rows.by_entries(self._value, self._feature, start, length, self.n_features)

@@ -18,8 +18,10 @@ import numpy as np
 
 from adiabat._core.blas cimport axpy, dot
 from adiabat._core.gram cimport Gram
+from adiabat._core.simd cimport simd
 
-from adiabat._core.team import in_slices
+from adiabat._core.kernel_values import LINEAR, Rows
+from adiabat._core.thread_pool import in_slices
 
 
 cdef class Thin(Gram):
@@ -47,7 +49,7 @@ cdef class Thin(Gram):
         self.owner = self.slot_of[:n]
         self.n = n
 
-    def claim(self, samples, columns, Py_ssize_t entries=0):
+    def claim_by(self, samples, write):
         """Nothing to do: every sample has a slot."""
 
     def release(self, keep, Py_ssize_t spare):
@@ -119,11 +121,11 @@ cdef class Thin(Gram):
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,
                        double* out) noexcept nogil:
         """out[j] = K[sample, slots[j]]."""
-        cdef Py_ssize_t j
-        for j in range(k):
-            out[j] = dot(self._X.shape[1], &self._X[sample, 0], &self._X[slots[j], 0])
+        if k:
+            simd.kernel_row_products(
+                self._X.shape[1], &self._X[0, 0], sample, slots, k, out)
 
     def gather(self, const long long[::1] rows, slots, double[:, ::1] out):
         """out[i, j] = K[rows[i], slots[j]]."""
         X = np.asarray(self._X)
-        np.matmul(X[rows], X[slots].T, out=np.asarray(out))
+        np.asarray(out)[:] = LINEAR.block(Rows.dense(X, np.asarray(rows)), Rows.dense(X, slots))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A triangle's newcomers and leavers for the factor, without the interpreter."""
+"""Triangular solves, and rows that join or are removed, without the interpreter."""
 
 cdef struct Newcomers:
     # k rows come to a triangle L of n places, of which those at place[:size] are taken; their
@@ -25,10 +25,10 @@ cdef void project(Newcomers* them) noexcept nogil
 cdef void transpose(Py_ssize_t n, const double* W, const long long* rows, Py_ssize_t k, double* to,
                     Py_ssize_t cap) noexcept nogil
 cdef Py_ssize_t project_room(Py_ssize_t k) noexcept nogil
-cdef void let_go(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long long* gone,
+cdef void remove(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long long* removed,
                  Py_ssize_t k, double* room) noexcept nogil
-cdef Py_ssize_t leaving_room(Py_ssize_t n) noexcept nogil
-cdef Py_ssize_t leaving_traces(Py_ssize_t n) noexcept nogil
-cdef Py_ssize_t lined(Py_ssize_t n) noexcept nogil
-cdef void close_up(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long long* place,
-                   Py_ssize_t size, double* room) noexcept nogil
+cdef Py_ssize_t removal_room(Py_ssize_t n) noexcept nogil
+cdef Py_ssize_t removal_traces(Py_ssize_t n) noexcept nogil
+cdef Py_ssize_t aligned(Py_ssize_t n) noexcept nogil
+cdef void compact(Py_ssize_t n, double* L, Py_ssize_t cap, double* z, const long long* place,
+                  Py_ssize_t size, double* room) noexcept nogil

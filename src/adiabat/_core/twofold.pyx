@@ -3,47 +3,23 @@
 
 A number is an unevaluated sum hi + lo with |lo| <= half an ulp of hi (Dekker 1971), so 106 bits.
 Of symmetric matrices (all but that of `weighted_sums`) only entries on and above the diagonal are
-read or written. Products are split by Veltkamp's constant and not by a fused multiply-add, which
-not every machine has; the compiler is told not to fuse either, since a fused split is no split.
+read or written. `twofold.h` has the arithmetic. The compiler is told not to fuse products with
+sums, which would spoil it.
 
 Where sums have been much larger than they are to be, a third part `rest` takes what the two round
 away, and there are 159 bits; what reads a matrix reads hi and lo, which are then its leading 106.
-
-    two_sum    s + e = a + b exactly        (Knuth)
-    two_prod   p + e = a * b exactly        (Dekker)
 """
 
 import numpy as np
 
-from adiabat._core.wide cimport wide_void
+from adiabat._core.simd cimport simd
 
-cdef double SPLITTER = 134217729.0  # 2^27 + 1
-cdef enum:
-    LANES = 32  # partial sums of a dot product: a few vector registers, none waits for another
-
-
-cdef inline double upper_half(double a) noexcept nogil:
-    """The leading 26 bits of a."""
-    cdef double c = SPLITTER * a
-    return c - (c - a)
-
-
-cdef inline void accumulate(double* hi, double* lo, double p, double e) noexcept nogil:
-    """(hi, lo) += p + e"""
-    cdef double s = hi[0] + p
-    cdef double b = s - hi[0]
-    cdef double rest = (hi[0] - (s - b)) + (p - b)
-    rest = rest + (lo[0] + e)
-    hi[0] = s + rest
-    lo[0] = rest - (hi[0] - s)
-
-
-cdef inline double two_sum(double a, double b, double* e) noexcept nogil:
-    """a + b, and in e what it rounds away"""
-    cdef double s = a + b
-    cdef double back = s - a
-    e[0] = (a - (s - back)) + (b - back)
-    return s
+cdef extern from "twofold.h" nogil:
+    double upper_half(double a) noexcept
+    void accumulate(double* hi, double* lo, double p, double e) noexcept
+    double product_error(double p, double a_upper, double a_lower, double b_upper,
+                         double b_lower) noexcept
+    double two_sum(double a, double b, double* e) noexcept
 
 
 cdef inline void accumulate_three(
@@ -65,28 +41,7 @@ cdef inline void accumulate_three(
     rest[0] = b
 
 
-cdef inline double product_error(
-    double p, double a_upper, double a_lower, double b_upper, double b_lower,
-) noexcept nogil:
-    """a * b - p, exactly, from the halves of a and b"""
-    return ((a_upper * b_upper - p) + a_upper * b_lower + a_lower * b_upper) + a_lower * b_lower
-
-
-cdef wide_void add_row(
-    double* hi, double* lo, const double* z, const double* upper, const double* lower,
-    double a, double a_rest, Py_ssize_t start, Py_ssize_t stop,
-) noexcept nogil:
-    """(hi, lo)[j] += (a + a_rest) * z[j], j in [start, stop)"""
-    cdef double a_upper = upper_half(a), a_lower = a - upper_half(a)
-    cdef double p, e
-    cdef Py_ssize_t j
-    for j in range(start, stop):
-        p = a * z[j]
-        e = product_error(p, a_upper, a_lower, upper[j], lower[j]) + a_rest * z[j]
-        accumulate(&hi[j], &lo[j], p, e)
-
-
-cdef wide_void add_row_to_three(
+cdef void add_row_to_three(
     double* hi, double* lo, double* rest, const double* z, const double* upper,
     const double* lower, double a, double a_rest, Py_ssize_t start, Py_ssize_t stop,
 ) noexcept nogil:
@@ -129,24 +84,11 @@ def add_outer(
                 add_row_to_three(&hi[i, 0], &lo[i, 0], &rest[i, 0], &z[0], &half[0, 0],
                                  &half[1, 0], a, lost, i, m)
             else:
-                add_row(&hi[i, 0], &lo[i, 0], &z[0], &half[0, 0], &half[1, 0], a, lost, i, m)
+                simd.twofold_add_row(
+                    &hi[i, 0], &lo[i, 0], &z[0], &half[0, 0], &half[1, 0], a, lost, i, m)
 
 
-cdef wide_void add_terms(
-    double* hi, double* lo, const double* term, const double* rest, double sign,
-    Py_ssize_t start, Py_ssize_t stop,
-) noexcept nogil:
-    """(hi, lo)[j] += sign * (term, rest)[j], j in [start, stop); no rest is NULL"""
-    cdef Py_ssize_t j
-    if rest == NULL:
-        for j in range(start, stop):
-            accumulate(&hi[j], &lo[j], sign * term[j], 0.0)
-    else:
-        for j in range(start, stop):
-            accumulate(&hi[j], &lo[j], sign * term[j], sign * rest[j])
-
-
-cdef wide_void add_terms_to_three(
+cdef void add_terms_to_three(
     double* hi, double* lo, double* rest, const double* term, const double* term_lo,
     const double* term_rest, double sign, Py_ssize_t start, Py_ssize_t stop,
 ) noexcept nogil:
@@ -177,7 +119,7 @@ def add_matrix(
                 add_terms_to_three(&hi[i, 0], &lo[i, 0], &rest[i, 0], &term[i, 0], NULL, NULL,
                                    sign, i, m)
             else:
-                add_terms(&hi[i, 0], &lo[i, 0], &term[i, 0], NULL, sign, i, m)
+                simd.twofold_add_terms(&hi[i, 0], &lo[i, 0], &term[i, 0], NULL, sign, i, m)
 
 
 def add_twofold(
@@ -196,52 +138,8 @@ def add_twofold(
                     &term_rest[i, 0] if more else NULL, sign, i, m,
                 )
             else:
-                add_terms(&hi[i, 0], &lo[i, 0], &term_hi[i, 0], &term_lo[i, 0], sign, i, m)
-
-
-cdef inline void gather(double* sum, double* rest, double p, double e) noexcept nogil:
-    """sum + rest += p + e, where the rest need not be small"""
-    cdef double s = sum[0] + p
-    cdef double b = s - sum[0]
-    rest[0] = rest[0] + (((sum[0] - (s - b)) + (p - b)) + e)
-    sum[0] = s
-
-
-cdef inline void multiply(
-    double a, double a_rest, double x, double x_upper, double x_lower, double* sum, double* rest,
-) noexcept nogil:
-    """sum + rest += (a + a_rest) * x"""
-    cdef double a_upper = upper_half(a), p = a * x
-    gather(sum, rest, p, product_error(p, a_upper, a - a_upper, x_upper, x_lower) + a_rest * x)
-
-
-cdef wide_void multiply_row(
-    const double* hi, const double* lo, const double* x, const double* x_upper,
-    const double* x_lower, Py_ssize_t i, Py_ssize_t m, double* y, double* y_rest,
-) noexcept nogil:
-    """Row i of y += M x, and the part of the rows below that its mirror image has."""
-    cdef double sums[LANES]
-    cdef double rests[LANES]
-    # copies, since a compiler cannot know that y is not x
-    cdef double own = x[i], own_upper = x_upper[i], own_lower = x_lower[i]
-    cdef Py_ssize_t j, k, whole
-    for k in range(LANES):
-        sums[k] = rests[k] = 0.0
-    for j in range(i + 1, m):
-        multiply(hi[j], lo[j], own, own_upper, own_lower, &y[j], &y_rest[j])
-    # the diagonal belongs to the row itself
-    whole = i + (m - i) // LANES * LANES
-    j = i
-    while j < whole:
-        for k in range(LANES):
-            multiply(hi[j + k], lo[j + k], x[j + k], x_upper[j + k], x_lower[j + k],
-                     &sums[k], &rests[k])
-        j += LANES
-    for k in range(m - whole):
-        multiply(hi[whole + k], lo[whole + k], x[whole + k], x_upper[whole + k],
-                 x_lower[whole + k], &sums[k], &rests[k])
-    for k in range(LANES):
-        gather(&y[i], &y_rest[i], sums[k], rests[k])
+                simd.twofold_add_terms(
+                    &hi[i, 0], &lo[i, 0], &term_hi[i, 0], &term_lo[i, 0], sign, i, m)
 
 
 def residual(
@@ -273,7 +171,7 @@ def residual(
                 p, upper_half(ridge[j]), ridge[j] - upper_half(ridge[j]), half[1, j], half[2, j],
             ))
         for i in range(m):
-            multiply_row(
+            simd.twofold_multiply_row(
                 &hi[i, 0], &lo[i, 0] if precise else &nothing[0],
                 &half[0, 0], &half[1, 0], &half[2, 0], i, m, &y[0, 0], &y[1, 0],
             )
@@ -304,23 +202,6 @@ def weighted_sums(const double[:, ::1] A, const double[::1] x, const double[::1]
     return answer
 
 
-cdef wide_void centred_row(
-    double* out, const double* hi, const double* lo, const double* h, const double* h_upper,
-    const double* h_lower, const double* h_rest, double q, double q_rest,
-    Py_ssize_t start, Py_ssize_t stop,
-) noexcept nogil:
-    """out[j] = (hi, lo)[j] + (q, q_rest) * (h, h_rest)[j], j in [start, stop)"""
-    cdef double q_upper = upper_half(q), q_lower = q - upper_half(q), s, rest, p, e
-    cdef Py_ssize_t j
-    for j in range(start, stop):
-        s = hi[j]
-        rest = lo[j]
-        p = q * h[j]
-        e = product_error(p, q_upper, q_lower, h_upper[j], h_lower[j])
-        accumulate(&s, &rest, p, e + q_rest * h[j] + q * h_rest[j])
-        out[j] = s + rest
-
-
 def centred(double[:, ::1] hi, double[:, ::1] lo, Py_ssize_t m):
     """G - h h'/c, rounded once: G the leading m x m block, h and c in column m.
 
@@ -343,7 +224,7 @@ def centred(double[:, ::1] hi, double[:, ::1] lo, Py_ssize_t m):
             p = q * c
             e = product_error(p, upper_half(q), q - upper_half(q), c_upper, c - c_upper)
             q_rest = ((-h[0, i] - p) - e - h[3, i] - q * lo[m, m]) / c
-            centred_row(
+            simd.twofold_centre_row(
                 &out[i, 0], &hi[i, 0], &lo[i, 0], &h[0, 0], &h[1, 0], &h[2, 0], &h[3, 0],
                 q, q_rest, i, m,
             )

@@ -7,38 +7,12 @@ until one of those might reach 2^24; their product is then added to a total in d
 """
 
 from adiabat._core.blas cimport ssyrk_lower
-from adiabat._core.wide cimport wide_void
+from adiabat._core.simd cimport simd
 
 cdef enum:
     LIMIT = 16777216  # 2^24
     STEP = 32  # rows between two looks at the sums of squares
     REACH = 32 * 255 * 255  # what so many rows can add to one of them
-cdef double BYTE = 255.0
-
-
-cdef wide_void convert(
-    const double* x, float* z, int* squares, int* strange, Py_ssize_t n,
-) noexcept nogil:
-    """z = x and squares += x * x; strange[0] is set if x is not small and whole"""
-    cdef Py_ssize_t j
-    cdef double inside
-    cdef int k, other = 0
-    for j in range(n):
-        inside = x[j] if x[j] >= -BYTE and x[j] <= BYTE else 0.5
-        k = <int> inside
-        other |= k != inside
-        z[j] = <float> k
-        squares[j] += k * k
-    strange[0] |= other
-
-
-cdef wide_void add_part(
-    double* total, const float* part, Py_ssize_t start, Py_ssize_t stop,
-) noexcept nogil:
-    """total[j] += part[j], j in [start, stop)"""
-    cdef Py_ssize_t j
-    for j in range(start, stop):
-        total[j] += part[j]
 
 
 cdef int largest(const int* squares, Py_ssize_t n) noexcept nogil:
@@ -68,11 +42,13 @@ def add_whole(
             taken = 0
             squares[:] = 0
             while first + taken < n and taken < rows.shape[0]:
-                convert(&phi[first + taken, 0], &rows[taken, 0], &squares[0], &strange, width)
+                simd.whole_convert(
+                    width, &phi[first + taken, 0], &rows[taken, 0], &squares[0], &strange)
                 rows[taken, width] = 1.0
                 if extra:
-                    convert(&t[first + taken, 0], &rows[taken, width + 1], &squares[width + 1],
-                            &strange, extra)
+                    simd.whole_convert(
+                        extra, &t[first + taken, 0], &rows[taken, width + 1],
+                        &squares[width + 1], &strange)
                 if strange:
                     break
                 taken += 1
@@ -81,6 +57,6 @@ def add_whole(
             if taken:
                 ssyrk_lower(side, taken, &rows[0, 0], side, &part[0, 0], side)
                 for i in range(side):
-                    add_part(&total[i, 0], &part[i, 0], i, side)
+                    simd.whole_add(&total[i, 0], &part[i, 0], i, side)
             first += taken
     return first

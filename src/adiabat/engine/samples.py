@@ -8,17 +8,16 @@ weight, and for a few that lately did (`Gram`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from adiabat._core.gram import Gram
+from adiabat._core.kernel_values import Rows
 from adiabat._core.sparse_rows import SparseRows
 from adiabat._core.thin import Thin
-from adiabat.engine.stores import Store, ThinStore, make_store
+from adiabat.engine.stores import DenseStore, Store, ThinStore, make_store
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
 
@@ -30,11 +29,9 @@ BLOCK_ENTRIES = 8_000_000
 # New samples in batches up to this size get their whole kernel column at once: the product that
 # fills their row against the slots already reads every sample.
 EAGER_BATCH = 256
-# Columns that are one table of products (`SparseRows`).
-FEW_COLUMNS = 24
-# Features up to which rows are laid side by side for products with nonzero entries: 16 of them,
-# which is 2 MB, should stay in the cache.
-MOST_FEATURES = 1 << 14
+# Columns up to which dense rows are read as they are, though most of their entries are zero: where
+# the column is zero they are not read either.
+FEW_COLUMNS = 2
 # Samples among which a user's own kernel is inspected, and the negative part of its spectrum that
 # may be rounding: a matrix that was once float32 has 1e-8.
 INSPECTED = 200
@@ -52,7 +49,6 @@ class Samples:
         self._largest, self._largest_of = 0.0, self.diagonal
         self._store: Store | Any = None  # from the first `add` on it is there
         self._norms: FloatArray | None = None
-        self._normed: tuple[SparseRows, float] | None = None  # whose norms these are, by which unit
 
     # -- what is there ---------------------------------------------------------------------------
 
@@ -67,12 +63,38 @@ class Samples:
         return None if self._store is None else self._store.data
 
     @property
+    def n_features(self) -> int:
+        """How many features a sample has (or samples, if the kernel was given)."""
+        return int(self.rows(slice(0, 0)).shape[1])
+
+    @property
     def _nonzeros(self) -> SparseRows | None:
-        """The rows by their nonzero entries, if products are made of these."""
+        """The rows by their nonzero entries, if they are kept so."""
         nonzeros: SparseRows | None = self._store.nonzeros
-        if nonzeros is None or not self.kernel.takes_products:
-            return None
-        return nonzeros if nonzeros.n_features <= MOST_FEATURES else None
+        return nonzeros
+
+    @property
+    def _viewed(self) -> bool:
+        """Whether kernel values are made from the rows where they are kept."""
+        kernel = self.kernel
+        return kernel.name not in ("precomputed", "callable") and (
+            kernel.origin is None or self.thin
+        )
+
+    def view(self, positions: Any, against: int) -> Rows:
+        """Rows at positions for the kernel's formula, to be read now; `against` so many others."""
+        everyone = isinstance(positions, slice) and positions == slice(None)
+        store = self._store
+        if not self._viewed:
+            rows = self.kernel.rows(self.rows(positions))
+        elif isinstance(store, ThinStore):
+            rows = Rows.dense(self.features, None if everyone else positions)
+        elif self._nonzeros is None or (against <= FEW_COLUMNS and isinstance(store, DenseStore)):
+            rows = Rows.dense(store.data, None if everyone else positions)
+        else:
+            rows = self._nonzeros.view(positions)
+        rows.norms = None if self._norms is None else self._norms[positions]
+        return rows
 
     @property
     def largest(self) -> float:
@@ -100,48 +122,30 @@ class Samples:
         """Kernel values between samples, from the data themselves."""
         if self.precomputed:
             return np.ascontiguousarray(self.data[np.ix_(rows, columns)])
-        norms = self._norms
-        return self.kernel.block(
-            self.rows(rows),
-            self.rows(columns),
-            None if norms is None else norms[rows],
-            None if norms is None else norms[columns],
-        )
+        if self.kernel.function is not None:
+            return self.kernel.block(self.rows(rows), self.rows(columns))
+        few = min(len(rows), len(columns))
+        return self.kernel.formula.block(self.view(rows, few), self.view(columns, few))
 
     def _claim(self, positions: IntArray) -> None:
-        """Give samples their kernel columns, by one product against all samples."""
-        self.gram.claim(positions, *self._columns(positions))
-
-    def _columns(self, columns: IntArray) -> tuple[Callable[[slice], FloatArray], int]:
-        """Kernel values of a slice of all samples against some, and what is read for all."""
-        kernel, norms = self.kernel, self._norms
-        if self.precomputed:
-            values = self.data
-            return lambda rows: values[rows, columns], 0
-        other_norms = None if norms is None else norms[columns]
-        nonzeros, k = self._nonzeros, len(columns)
-        if nonzeros is not None:
-            tables = nonzeros.in_lanes(columns)
-
-            def by_nonzeros(rows: slice) -> FloatArray:
-                products = np.empty((rows.stop - rows.start, k))
-                nonzeros.multiply(tables, rows.start, products)
-                return kernel.from_products(
-                    products, None if norms is None else norms[rows], other_norms
-                )
-
-            # the product of a few is shared out by itself; many go through the cache slice by slice
-            return by_nonzeros, 2 * nonzeros.nnz * (1 + k // 8) if k > FEW_COLUMNS else 0
-        others, data = self.rows(columns), self.data
-        if kernel.function is not None or sp.issparse(data):
-            whole = kernel.block(others, data, other_norms, norms)
-            return lambda rows: whole[:, rows].T, 0
-
-        def by_blas(rows: slice) -> FloatArray:
-            own_norms = None if norms is None else norms[rows]
-            return kernel.block(others, data[rows], other_norms, own_norms).T
-
-        return by_blas, data.size * (1 + k // 8)
+        """Give samples their kernel columns, computed against all samples."""
+        kernel, data = self.kernel, self.data
+        if self._viewed:
+            k = len(positions)
+            self.gram.claim_by(
+                positions,
+                lambda tops, step: kernel.formula.write(
+                    self.view(slice(None), k), self.view(positions, k), tops, step
+                ),
+            )
+        elif self.precomputed:
+            self.gram.claim(positions, lambda rows: data[rows, positions])
+        elif kernel.function is not None:
+            whole = kernel.block(self.rows(positions), data)
+            self.gram.claim(positions, lambda rows: whole[:, rows].T)
+        else:
+            others = kernel.rows(self.rows(positions))
+            self.gram.claim(positions, lambda rows: kernel.block(data[rows], others))
 
     def slots(self, positions: IntArray) -> IntArray:
         """Slots of samples, their columns computed where there were none."""
@@ -181,7 +185,7 @@ class Samples:
         """The same samples, to be read only; kernel columns are shared, new ones are its own."""
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
-        other._store, other._norms, other._normed = self._store, self._norms, self._normed
+        other._store, other._norms = self._store, self._norms
         return other
 
     # -- change ----------------------------------------------------------------------------------
@@ -258,21 +262,10 @@ class Samples:
             if not isinstance(self.gram, Thin):
                 self.gram = Thin()
             self.gram.hold(self._store.measured)
-        self._store_norms(X)
-        self.n += X.shape[0]
-
-    def _store_norms(self, X: Any) -> None:
-        """Norms of rows that came into the store, by their entries if products are."""
-        nonzeros, first = self._nonzeros, self.n
-        if nonzeros is not None:
-            if self._normed != (nonzeros, nonzeros.per):  # all: they must go with the products
-                self._normed, first = (nonzeros, nonzeros.per), 0
-            norms = self.kernel.norms(X, nonzeros.norms(first))
-        else:
-            norms = self.kernel.norms(X)
+        norms = self.kernel.norms(X)
         if norms is not None:
-            kept = np.empty(0) if self._norms is None else self._norms[:first]
-            self._norms = np.concatenate([kept, norms])
+            self._norms = norms if self._norms is None else np.concatenate([self._norms, norms])
+        self.n += X.shape[0]
 
     def remove(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """Remove samples; returns (from, to): where samples from the end moved."""

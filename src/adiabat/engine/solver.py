@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core import team
+from adiabat._core import thread_pool
 from adiabat._core.judge import weigh
 from adiabat._core.rows import mark
 from adiabat.engine.interior import pays, start_inside
@@ -43,7 +43,7 @@ TURNS = 60
 CENTRINGS = 3
 # Columns kept for samples without weight, as a part of those with weight; those computed ahead.
 SPARE_PART, SPARE_LEAST, MOST_SPARE = 2, 64, 512
-# Rows of panels from which on helpers are called when an update begins.
+# Rows of panels from which on threads are woken when an update begins.
 CALLED = 2_000
 # Once so many rows have changed, kernel columns are put in order, and as many moved to the front at
 # most; columns in use that may stand behind the others meanwhile. After a fit, all are moved.
@@ -99,7 +99,7 @@ class Solver:
         try:
             blas.take()
             if len(self.samples.gram.panels) * self.samples.n >= CALLED:
-                team.call()
+                thread_pool.wake()
             new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
             changes = plan(new)
             for key in changes:

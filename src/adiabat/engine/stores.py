@@ -15,14 +15,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat._core.sparse_rows import SparseRows
-from adiabat.kernels import Kernel
+from adiabat.kernels import SPARSE_PART, Kernel
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Part of nonzero entries up to which products by these are faster than those of BLAS; they break
-# even at about a half, and need half as much memory again at this part.
-SPARSE_PART = 1.0 / 3.0
 # Room beyond what is there: the first rows after a fit should not have to wait for it.
 SPARE = 8
 # With so many dense features or fewer, a linear kernel is read from them: no columns are formed.

@@ -25,7 +25,7 @@ import scipy.linalg as sl
 
 from adiabat._core.ratio import HIGH, LOW, MARGIN, PINNED
 from adiabat._core.tableau import ARRIVED, DECIDED, MISSING, Pivots
-from adiabat._core.team import in_slices
+from adiabat._core.thread_pool import in_slices
 from adiabat.engine.machine import AIM, DEPENDENT, EPSILON, ROUNDINGS, Machine
 from adiabat.engine.trial import INSIDE, Removal
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Threads for the large products of an update, as many as the user gave to BLAS.
+"""Threads for the large products of an update.
 
 BLAS's own threads serve an update badly. NumPy and SciPy, as wheels, each bring a pool of them, and
 those of the one keep spinning for a while after a product when those of the other want the cores;
 and a product of a millisecond waits for its slowest thread, which on a busy machine is a long time.
 Updates were seen to take ten times as long. So BLAS is held at one thread meanwhile, and the
 products that are large (kernel values, residuals of watched rows, the judge's) are cut into slices
-of rows for a team of our own (`_core/team.h`).
+of rows for a thread pool of our own (`_core/thread_pool.h`).
+
+The pool has as many threads as the process has CPUs, by its affinity and its cgroup's quota, and
+no more than BLAS, which the user may have lowered. ADIABAT_NUM_THREADS or `limit_threads` say
+otherwise. Results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -16,22 +20,110 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from numbers import Integral
 from typing import Any
 
+import joblib
+import scipy.linalg.cython_blas  # noqa: F401  (loads the BLAS that `_pools` looks for)
 from threadpoolctl import ThreadpoolController
 
-from adiabat._core import team
+from adiabat._core import thread_pool
 from adiabat.engine.interrupts import deferred_interrupts
+
+VARIABLE = "ADIABAT_NUM_THREADS"
+
+# Terms of kernel values that take a few milliseconds: to wake a thread takes a tenth of one.
+SHARED_TERMS = 1 << 25
 
 _lock = threading.Lock()
 _holders: set[BlasHold] = set()
 _threads_before: list[int] = []
 
 
+def _limit_from(environment: str | None) -> int | None:
+    """The limit that the environment sets, if any."""
+    if not environment:
+        return None
+    if not environment.isdecimal() or int(environment) < 1:
+        raise ValueError(
+            f"{VARIABLE}={environment!r} is no number of threads; set it to 1 or more, or not at "
+            "all for as many as the process has CPUs"
+        )
+    return int(environment)
+
+
+_limit = _limit_from(os.environ.get(VARIABLE))
+
+
 @cache
 def _pools() -> list[Any]:
     pools: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
     return pools
+
+
+@cache
+def n_cpus() -> int:
+    """How many CPUs the process may use, by its affinity and its cgroup's quota."""
+    return int(joblib.cpu_count())
+
+
+def n_threads() -> int:
+    """How many threads an update uses, or would use if it began now."""
+    with _lock:
+        return _number(_threads_before or [pool.num_threads for pool in _pools()])
+
+
+def _number(blas: list[int]) -> int:
+    """How many threads an update uses where the pools of BLAS have so many."""
+    wanted = min(n_cpus(), max(blas, default=n_cpus())) if _limit is None else _limit
+    return max(1, min(wanted, thread_pool.MOST_THREADS))
+
+
+class limit_threads:
+    """Limit the number of threads that updates use.
+
+    The limit holds from the call on, for all threads of the process: until the end of the block
+    if used as a context manager, else until `restore_original_limits` or another limit. An
+    update that is under way keeps what it has.
+
+    Without a limit, updates use as many threads as the process has CPUs (by its affinity and its
+    cgroup's quota), 16 at most, and no more than BLAS has: `threadpoolctl.threadpool_limits` and
+    ``OPENBLAS_NUM_THREADS`` lower that. ``ADIABAT_NUM_THREADS`` sets a limit at start. Results do
+    not depend on the number of threads.
+
+    Parameters
+    ----------
+    limits : int or None
+        The number of threads, the calling one included. None takes a limit away.
+
+    Examples
+    --------
+    >>> import adiabat
+    >>> with adiabat.limit_threads(1):
+    ...     model = adiabat.SVC().fit([[0.0], [1.0]], [0, 1])
+    """
+
+    def __init__(self, limits: int | None) -> None:
+        global _limit
+        if limits is not None and (
+            isinstance(limits, bool) or not isinstance(limits, Integral) or limits < 1
+        ):
+            raise ValueError(f"limits={limits!r} is no number of threads; give 1 or more, or None")
+        with _lock:
+            self._before = _limit
+            _limit = None if limits is None else int(limits)
+
+    def restore_original_limits(self) -> None:
+        """Let the limit be what it was before."""
+        global _limit
+        with _lock:
+            _limit = self._before
+
+    def __enter__(self) -> limit_threads:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.restore_original_limits()
 
 
 class BlasHold:
@@ -49,7 +141,7 @@ class BlasHold:
                 _threads_before = [pool.num_threads for pool in _pools()]
                 for pool in _pools():
                     pool.set_num_threads(1)
-                team.resize(max(_threads_before, default=1))
+                thread_pool.resize(_number(_threads_before))
             _holders.add(self)
 
     def give_back(self) -> None:
@@ -61,7 +153,7 @@ class BlasHold:
                 for pool, threads in zip(_pools(), _threads_before, strict=False):
                     pool.set_num_threads(threads)
                 _threads_before = []
-                team.resize(1)
+                thread_pool.resize(1)
 
 
 @contextmanager
@@ -76,13 +168,24 @@ def blas_held() -> Iterator[None]:
             blas.give_back()
 
 
-def _begin_anew() -> None:
-    """Threads do not come along through a fork, nor does whoever held the lock."""
+@contextmanager
+def pool_for(terms: int) -> Iterator[None]:
+    """Have the threads of the pool at hand in a block, if it adds up as many terms as pay."""
+    if terms < SHARED_TERMS:
+        yield
+        return
+    with blas_held():
+        thread_pool.wake()
+        yield
+
+
+def _reset() -> None:
+    """After a fork, no thread has come along, nor one that held the lock."""
     global _lock, _threads_before
     _lock, _threads_before = threading.Lock(), []
     _holders.clear()
-    team.begin_anew()
+    thread_pool.reset()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset)

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from adiabat._core.kernel_values import multiply
+from adiabat.engine.threads import pool_for
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.validation import as_csr
 from adiabat.kernels import Kernel
@@ -135,16 +137,17 @@ class KernelModel:
         """Outputs at some rows, a block at a time."""
         outputs = np.tile(self.machine.bias, (X.shape[0], 1))
         if len(self.machine) and self.kernel.name == "precomputed":
-            outputs += X[:, self.heavy] @ self.machine.alpha
+            outputs += multiply(X[:, self.heavy], self.machine.alpha)
         elif self.machine.w is not None:
             for start in range(0, X.shape[0], _BLOCK):
                 part = slice(start, start + _BLOCK)
                 outputs[part] += _features(self.kernel, X[part]) @ self.machine.w
         elif len(self.machine):
             rows = self.X[self.heavy]
-            for start in range(0, X.shape[0], _BLOCK):
-                part = slice(start, start + _BLOCK)
-                outputs[part] += self.kernel.block(X[part], rows) @ self.machine.alpha
+            with pool_for(X.shape[0] * len(self.heavy) * X.shape[1]):
+                for start in range(0, X.shape[0], _BLOCK):
+                    part = slice(start, start + _BLOCK)
+                    outputs[part] += multiply(self.kernel.block(X[part], rows), self.machine.alpha)
         return outputs
 
     def left_out(self) -> LeftOut:

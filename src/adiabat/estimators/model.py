@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.kernel_values import multiply
 from adiabat._core.rows import nonzero, without
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
+from adiabat.engine.threads import pool_for
 from adiabat.engine.trace import RowNames, Trace, name_rows
 from adiabat.errors import NotOptimalError
 from adiabat.estimators.change import Change
@@ -27,8 +29,8 @@ from adiabat.kernels import Kernel
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Kernel values are recomputed for at most this many entries at a time (64 MB).
-BLOCK_ENTRIES = 8_000_000
+# Kernel values are recomputed for at most this many entries at a time: 8 MB, in the cache.
+BLOCK_ENTRIES = 1 << 20
 
 
 class Model:
@@ -404,19 +406,35 @@ class Model:
         weights = self.weights(places)
         if sizes:
             np.abs(weights, out=weights)
-        out = np.empty((X.shape[0], weights.shape[1]))
-        given = self.kernel.name == "precomputed"
-        vectors = None if given or len(places) == 0 else self.features(places)
+        out = np.zeros((X.shape[0], weights.shape[1]))
         step = max(1, BLOCK_ENTRIES // max(1, len(places)))
-        for start in range(0, X.shape[0], step):
-            part = X[start : start + step]
-            if given:
-                K = part[:, places]
-            elif vectors is not None:
-                K = self.kernel.block(part, vectors)
-            else:
-                K = np.zeros((part.shape[0], 0))
-            out[start : start + step] = (np.abs(K) if sizes else K) @ weights
+        with pool_for(X.shape[0] * len(places) * X.shape[1]):
+            for start in range(0, X.shape[0] if len(places) else 0, step):
+                values = self._kernel_values(X[start : start + step], places)
+                out[start : start + step] = multiply(np.abs(values) if sizes else values, weights)
+        return out
+
+    def _kernel_values(self, X: Any, places: npt.NDArray[np.integer[Any]]) -> FloatArray:
+        """Kernel values of new rows against samples."""
+        if self.kernel.name == "precomputed":
+            values: FloatArray = X[:, places]
+            return values
+        if self.kernel.function is not None:
+            return self.kernel.block(X, self.features(places))
+        samples = self.solver.samples
+        return self.kernel.block(X, samples.view(self.position[places], X.shape[0]))
+
+    def decide_training(self) -> FloatArray:
+        """Decision values less b at all samples by position, every kernel value computed anew."""
+        samples = self.solver.samples
+        places = self.support()
+        weights, at = self.weights(places), self.position[places]
+        out = np.zeros((samples.n, weights.shape[1]))
+        step = max(1, BLOCK_ENTRIES // max(1, len(at)))
+        with pool_for(samples.n * len(at) * samples.n_features if len(at) else 0):
+            for start in range(0, samples.n, step):
+                rows = np.arange(start, min(samples.n, start + step))
+                out[rows] = multiply(samples.block(rows, at), weights)
         return out
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat._core.kernel_values import multiply
 from adiabat.engine.regularization import Track
 from adiabat.engine.threads import blas_held
 from adiabat.estimators.model import Model
@@ -103,7 +104,7 @@ class RegularizationPath:
         RegularizationPoint
         """
         weights, b = self._weights(self._check(C))
-        values = self._own @ weights[self._support] + b
+        values = multiply(self._own, weights[self._support]) + b
         b = self._from_zero(weights, b)
         single = len(self._tracks) == 1
         return RegularizationPoint(
@@ -134,7 +135,7 @@ class RegularizationPath:
         else:
             K = self._kernel.block(np.asarray(X, dtype=np.float64), self._vectors)
         stacked = np.hstack([weights[self._support] for weights, _ in many])
-        values = (K @ stacked).reshape(len(K), len(many), -1)
+        values = multiply(K, stacked).reshape(len(K), len(many), -1)
         shaped = [self._shape(values[:, k] + b) for k, (_, b) in enumerate(many)]
         return shaped[0] if np.ndim(C) == 0 else np.stack(shaped)
 

@@ -19,7 +19,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.team import in_slices
+from adiabat._core.kernel_values import multiply
+from adiabat._core.thread_pool import in_slices
 from adiabat._core.twofold import residual
 from adiabat.lssvm.accuracy import primal_error
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
@@ -283,7 +284,7 @@ class LeastSquares:
 
     def decide(self, phi: FloatArray) -> FloatArray:
         """Outputs at some rows of features."""
-        return np.asarray(phi @ self.coefficients + self.biases)
+        return multiply(phi, self.coefficients) + self.biases
 
 
 def gather(moments: Moments, batches: list[Batch], rho: float) -> None:

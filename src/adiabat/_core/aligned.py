@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arrays that begin at a line of the cache: no eight numbers in a row of them then span two."""
+"""Arrays that begin at a cache line."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,10 +7,10 @@ import numpy.typing as npt
 LINE = 64  # bytes
 
 
-def lined_zeros(
+def aligned_zeros(
     shape: tuple[int, ...] | int, dtype: npt.DTypeLike = np.float64
 ) -> npt.NDArray[np.generic]:
-    """An array of zeros whose first entry is at the beginning of a line."""
+    """An array of zeros whose first entry is at the beginning of a cache line."""
     kind = np.dtype(dtype)
     size = int(np.prod(shape))
     room = np.zeros(size + LINE // kind.itemsize, dtype=kind)

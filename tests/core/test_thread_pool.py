@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every part of a job is done once, by whoever is free."""
+"""Every part of a job is done once, by some thread."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from adiabat._core import team
+from adiabat._core import thread_pool
 
 
 @pytest.fixture(params=[1, 2, 3, 7], ids="{} threads".format)
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    team.resize(request.param)
+    thread_pool.resize(request.param)
     yield request.param
-    team.resize(1)
+    thread_pool.resize(1)
 
 
 def covered(n: int, parts: int) -> np.ndarray:
@@ -27,13 +27,13 @@ def covered(n: int, parts: int) -> np.ndarray:
     def task(rows: slice) -> None:
         count[rows] += 1
 
-    team.in_parts(task, n, parts)
+    thread_pool.in_parts(task, n, parts)
     return count
 
 
 @pytest.mark.parametrize(("n", "parts"), [(1, 1), (10, 3), (3, 10), (1000, 64), (20_000, 9_000)])
 def test_each_row_is_in_one_slice(threads: int, n: int, parts: int) -> None:
-    assert team.size() == threads
+    assert thread_pool.size() == threads
     for _ in range(5):
         assert (covered(n, parts) == 1).all()
 
@@ -42,12 +42,12 @@ def test_nothing_to_do(threads: int) -> None:
     assert len(covered(0, 4)) == 0
 
 
-def test_helpers_that_slept_come_back(threads: int) -> None:
+def test_threads_that_slept_come_back(threads: int) -> None:
     for _ in range(3):
-        team.resize(1)
+        thread_pool.resize(1)
         threading.Event().wait(0.02)
-        team.resize(threads)
-        team.call()
+        thread_pool.resize(threads)
+        thread_pool.wake()
         assert (covered(500, 50) == 1).all()
 
 
@@ -58,7 +58,7 @@ def test_an_error_is_raised_when_all_is_over(threads: int, kind: type[BaseExcept
             raise kind("the first")
 
     with pytest.raises(kind, match="the first"):
-        team.in_parts(task, 100, 10)
+        thread_pool.in_parts(task, 100, 10)
     assert (covered(100, 10) == 1).all()
 
 
@@ -68,7 +68,7 @@ def test_a_job_within_a_job_is_done_alone(threads: int) -> None:
     def task(rows: slice) -> None:
         inner.append(int(covered(50, 5).sum()))
 
-    team.in_parts(task, 8, 4)
+    thread_pool.in_parts(task, 8, 4)
     assert inner and set(inner) == {50}
 
 
@@ -89,21 +89,21 @@ def test_several_callers_at_a_time(threads: int) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_after_a_fork_there_is_a_new_team(threads: int) -> None:
-    from adiabat.engine import threads as held  # noqa: F401  (it registers the new team)
+def test_after_a_fork_there_is_a_new_pool(threads: int) -> None:
+    from adiabat.engine import threads as held  # noqa: F401  (it registers the new pool)
 
     assert (covered(100, 10) == 1).all()
     child = os.fork()
     if child == 0:  # pragma: no cover
-        sound = team.size() == 1
-        team.resize(threads)
+        sound = thread_pool.size() == 1
+        thread_pool.resize(threads)
         os._exit(0 if sound and (covered(100, 10) == 1).all() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_little_is_not_shared(threads: int) -> None:
     slices: list[slice] = []
-    team.in_slices(slices.append, 100, 1000)
+    thread_pool.in_slices(slices.append, 100, 1000)
     assert slices == [slice(0, 100)]
-    team.in_slices(slices.append, 100, 10**9)
-    assert len(slices) == 1 + (1 if threads == 1 else 2 * threads)
+    thread_pool.in_slices(slices.append, 100, 10**9)
+    assert len(slices) == 1 + thread_pool.SLICES, "however many threads there are"
