@@ -36,7 +36,8 @@ SIZES = (1, 100)
 @contextmanager
 def busy(processes: int) -> Iterator[None]:
     """So many processes that do nothing else than keep a core."""
-    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    loop = [sys.executable, "-c", "while True: pass"]
+    running = [subprocess.Popen(loop) for _ in range(processes)]
     try:
         time.sleep(0.2)
         yield

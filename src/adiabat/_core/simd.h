@@ -186,7 +186,14 @@ ALWAYS_INLINE double vec_sum(vec a)
 #endif
 
 /* Rows a[0 .. VEC) become columns. */
-#if defined(SIMD_GENERIC) || !(defined(__x86_64__) || defined(_M_X64))
+#if !defined(SIMD_GENERIC) && (defined(__aarch64__) || defined(_M_ARM64))
+ALWAYS_INLINE void vec_transpose(vec *a)
+{
+    vec b = vzip1q_f64(a[0], a[1]);
+    a[1] = vzip2q_f64(a[0], a[1]);
+    a[0] = b;
+}
+#elif defined(SIMD_GENERIC) || !(defined(__x86_64__) || defined(_M_X64))
 ALWAYS_INLINE void vec_transpose(vec *a)
 {
     double rows[VEC][VEC], columns[VEC][VEC];

@@ -56,7 +56,7 @@ def wanted():
 
 def built_with():
     """Versions of Cython and the C compiler that the core was built with."""
-    parts = (CYTHON_HEX_VERSION >> 24, CYTHON_HEX_VERSION >> 16 & 255, CYTHON_HEX_VERSION >> 8 & 255)
+    parts = [CYTHON_HEX_VERSION >> shift & 255 for shift in (24, 16, 8)]
     return {"Cython": ".".join(map(str, parts)), "compiler": ADIABAT_COMPILER.decode().strip()}
 
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The SIMD levels that the package was built with, from the lowest to the highest, and which of them
- * the CPU at hand can run. meson.build names them: SIMD_LEVELS(LEVEL) is LEVEL(baseline) LEVEL(v3) ...
+ * The SIMD levels that the package was built with, and which of them the CPU at hand can run.
  */
 #ifndef ADIABAT_SIMD_CPU_H
 #define ADIABAT_SIMD_CPU_H
@@ -9,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "simd_levels.h"
 #include "simd_table.h"
 
 #if defined(__x86_64__) || defined(_M_X64)

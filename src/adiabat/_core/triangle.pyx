@@ -10,9 +10,9 @@ from libc.string cimport memcpy, memset
 
 from adiabat._core.blas cimport dot, gemm
 from adiabat._core.simd cimport (
-    downdate, DOWNDATE_BLOCK, DOWNDATE_GROUPS, DOWNDATE_KEPT, DOWNDATE_LINE, DOWNDATE_SMALL, simd,
-    SOLVE_MOST, SOLVE_STEP, triangular_solve, wavefront, wavefront_begin, wavefront_pass, wavefront_take,
-    wavefront_wait, word_load, word_store,
+    downdate, DOWNDATE_BLOCK, DOWNDATE_GROUPS, DOWNDATE_KEPT, DOWNDATE_LINE, DOWNDATE_SMALL,
+    simd, SOLVE_MOST, SOLVE_STEP, triangular_solve, wavefront, wavefront_begin, wavefront_pass,
+    wavefront_take, wavefront_wait, word_load, word_store,
 )
 from adiabat._core.thread_pool cimport n_threads, share, stalled
 

@@ -93,35 +93,31 @@ ALWAYS_INLINE void solve_rows(const int together, const int k, const double *l, 
             own[c * SOLVE_BLOCK + j] = y[j][c];
 }
 
-/* The same for CORNER rows, and x by the vector: a row of y has all x side by side. */
+/* The same for CORNER rows, a vector of x at a time: a row of y has them side by side. */
 ALWAYS_INLINE void solve_vectors(const int together, const double *l, ptrdiff_t cap, double *own)
 {
-    enum { K = SOLVE_CORNER, WIDE = SOLVE_TOGETHER < VEC ? 1 : SOLVE_TOGETHER / VEC };
-    vec y[WIDE][K];
+    enum { K = SOLVE_CORNER };
     double inverse[K];
     for (int j = 0; j < K; j++)
         inverse[j] = 1.0 / l[j * cap + j];
-    for (int v = 0; v < together / VEC; v++)
+    for (int first = 0; first < together; first += VEC) {
+        vec y[K];
         for (int j = 0; j < K; j += VEC) {
             for (int c = 0; c < VEC; c++)
-                y[v][j + c] = vec_load(own + (v * VEC + c) * SOLVE_BLOCK + j);
-            vec_transpose(&y[v][j]);
+                y[j + c] = vec_load(own + (first + c) * SOLVE_BLOCK + j);
+            vec_transpose(y + j);
         }
-    for (int j = 0; j < K; j++) {
-        for (int v = 0; v < together / VEC; v++)
-            y[v][j] = vec_mul(y[v][j], vec_setall(inverse[j]));
-        for (int i = j + 1; i < K; i++) {
-            vec factor = vec_setall(l[j * cap + i]);
-            for (int v = 0; v < together / VEC; v++)
-                y[v][i] = vec_nmuladd(factor, y[v][j], y[v][i]);
+        for (int j = 0; j < K; j++) {
+            y[j] = vec_mul(y[j], vec_setall(inverse[j]));
+            for (int i = j + 1; i < K; i++)
+                y[i] = vec_nmuladd(vec_setall(l[j * cap + i]), y[j], y[i]);
+        }
+        for (int j = 0; j < K; j += VEC) {
+            vec_transpose(y + j);
+            for (int c = 0; c < VEC; c++)
+                vec_store(own + (first + c) * SOLVE_BLOCK + j, y[j + c]);
         }
     }
-    for (int v = 0; v < together / VEC; v++)
-        for (int j = 0; j < K; j += VEC) {
-            vec_transpose(&y[v][j]);
-            for (int c = 0; c < VEC; c++)
-                vec_store(own + (v * VEC + c) * SOLVE_BLOCK + j, y[v][j + c]);
-        }
 }
 
 /* Some rows of a block, at most CORNER, from p on, by themselves. What rows contribute to those below

@@ -79,6 +79,15 @@ def _number(blas: list[int]) -> int:
     return max(1, min(wanted, thread_pool.MOST_THREADS))
 
 
+def _checked(limits: Any) -> int | None:
+    """A number of threads, or None; anything else is refused."""
+    if limits is None:
+        return None
+    if isinstance(limits, bool) or not isinstance(limits, Integral) or int(limits) < 1:
+        raise ValueError(f"limits={limits!r} is no number of threads; give 1 or more, or None")
+    return int(limits)
+
+
 class limit_threads:
     """Limit the number of threads that updates use.
 
@@ -105,13 +114,9 @@ class limit_threads:
 
     def __init__(self, limits: int | None) -> None:
         global _limit
-        if limits is not None and (
-            isinstance(limits, bool) or not isinstance(limits, Integral) or limits < 1
-        ):
-            raise ValueError(f"limits={limits!r} is no number of threads; give 1 or more, or None")
+        number = _checked(limits)
         with _lock:
-            self._before = _limit
-            _limit = None if limits is None else int(limits)
+            self._before, _limit = _limit, number
 
     def restore_original_limits(self) -> None:
         """Let the limit be what it was before."""
