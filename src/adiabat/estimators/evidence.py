@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.kernel_values import multiply
 from adiabat.certificate import Certificate, Problem, Verdict, error_bound, judge
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import Samples
+from adiabat.engine.threads import pool_for
 from adiabat.estimators.model import BLOCK_ENTRIES, Model
 
 FloatArray = npt.NDArray[np.float64]
@@ -81,11 +83,12 @@ def _decide_training(samples: Samples, machines: list[Machine]) -> tuple[FloatAr
     weights = weights[at]
     f, sizes = np.zeros((2, samples.n, len(machines)))
     step = max(1, BLOCK_ENTRIES // max(1, len(at)))
-    for start in range(0, samples.n, step):
-        rows = np.arange(start, min(samples.n, start + step))
-        K = samples.block(rows, at)
-        f[rows] = K @ weights
-        sizes[rows] = np.abs(K, out=K) @ np.abs(weights)
+    with pool_for(samples.n * len(at) * samples.n_features if len(at) else 0):
+        for start in range(0, samples.n if len(at) else 0, step):
+            rows = np.arange(start, min(samples.n, start + step))
+            K = samples.block(rows, at)
+            f[rows] = multiply(K, weights)
+            sizes[rows] = multiply(np.abs(K, out=K), np.abs(weights))
     return f, sizes
 
 

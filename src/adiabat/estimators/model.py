@@ -424,19 +424,6 @@ class Model:
         samples = self.solver.samples
         return self.kernel.block(X, samples.view(self.position[places], X.shape[0]))
 
-    def decide_training(self) -> FloatArray:
-        """Decision values less b at all samples by position, every kernel value computed anew."""
-        samples = self.solver.samples
-        places = self.support()
-        weights, at = self.weights(places), self.position[places]
-        out = np.zeros((samples.n, weights.shape[1]))
-        step = max(1, BLOCK_ENTRIES // max(1, len(at)))
-        with pool_for(samples.n * len(at) * samples.n_features if len(at) else 0):
-            for start in range(0, samples.n, step):
-                rows = np.arange(start, min(samples.n, start + step))
-                out[rows] = multiply(samples.block(rows, at), weights)
-        return out
-
 
 def _named(error: NotOptimalError, position: IntArray, ids: list[Any]) -> NotOptimalError:
     """The same error, naming the sample by its id instead of its position."""

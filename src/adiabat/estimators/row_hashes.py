@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.team import in_slices
+from adiabat._core.thread_pool import in_slices
 from adiabat.errors import NotLearnedError
 from adiabat.feature_maps import spelled_out
 
