@@ -26,6 +26,8 @@ def verify(
         found = opened(model).verify(retrain=retrain, public_key=public_key)
     lines = [f"holds: {said}" for said in found.checks]
     lines += [f"DOES NOT HOLD: {problem}" for problem in found.problems]
+    if found.repairable:
+        lines.append(f"Only the model is at fault: adiabat repair {model} fits it again.")
     if found.ok:
         lines.append(certificate_sentence(found.certificate))
         if found.retrained is not None:

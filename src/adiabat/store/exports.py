@@ -170,3 +170,32 @@ FORMATS: Final[dict[str, Callable[[Any, str], None]]] = {
     "sklearn": _sklearn,
     "onnx": _onnx,
 }
+
+
+def require_outside(folder: str, path: str) -> None:
+    """Refuse a file inside the folder of a store, or where nothing can be written at all."""
+    folder = os.path.realpath(folder)
+    if os.path.commonpath([folder, os.path.realpath(path)]) == folder:
+        raise StoreError(
+            f"{path!r} is inside the store, where erasing could not reach it; choose a place "
+            "outside"
+        )
+    parent = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(parent):
+        raise StoreError(f"{path!r} cannot be written: there is no folder {parent!r}; make it")
+    if os.path.isdir(path):
+        raise StoreError(f"{path!r} is a folder; give the name of a file")
+
+
+def predictions(model: Any, ids: list[str] | None, X: Any) -> dict[str, Any]:
+    """Columns of predictions and decision values, behind the ids if there are any."""
+    columns: dict[str, Any] = {} if ids is None else {"id": ids}
+    columns["prediction"] = model.predict(X)
+    if hasattr(model, "decision_function"):
+        decisions = np.asarray(model.decision_function(X))
+        if decisions.ndim == 1:
+            columns["decision"] = decisions
+        else:
+            for label, values in zip(model.classes_, decisions.T, strict=False):
+                columns[f"decision_{label}"] = values
+    return columns

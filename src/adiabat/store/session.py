@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from adiabat.errors import StoreDamagedError, StoreError
+from adiabat.errors import ModelFileError, NotOptimalError, StoreDamagedError, StoreError
 from adiabat.store import connection as database
 from adiabat.store import log, migrations, records, schema
 from adiabat.store.digests import SetDigest, sha256
@@ -138,13 +138,20 @@ class Session:
                 )
             X = records.decode_features([record.features for record in held], settings.n_features)
             numbers = [record.number for record in held]
-        model = unpack_model(state["model"], settings, X)
+        try:
+            model = unpack_model(state["model"], settings, X)
+        except ModelFileError as error:
+            raise self._unusable(str(error).partition(";")[0]) from error
         if numbers and not np.array_equal(model.ids_, numbers):
-            raise StoreDamagedError(
-                f"{self.folder!r} has a model of other rows than its table; restore a copy"
-            )
+            raise self._unusable("it is of other rows than the table has")
         self._model, self._model_at = model, head.seq
         return model
+
+    def _unusable(self, why: str) -> StoreDamagedError:
+        return StoreDamagedError(
+            f"{self.folder!r} holds a model that cannot be used ({why}); adiabat repair, or "
+            "Store.repair(), fits it again from the rows"
+        )
 
     def say(self, phase: str) -> None:
         """Tell whoever wants to know what is being done."""
@@ -159,9 +166,16 @@ class Session:
 
     @contextmanager
     def changing(
-        self, operation: str, reference: str | None = None, dry_run: bool = False
+        self,
+        operation: str,
+        reference: str | None = None,
+        dry_run: bool = False,
+        afresh: bool = False,
     ) -> Iterator[Change]:
-        """A change: kept whole at the end of the block, or not at all."""
+        """A change: kept whole at the end of the block, or not at all.
+
+        With `afresh` it begins with an estimator that has learned nothing, not with the stored one.
+        """
         if reference is not None and not reference.strip():
             raise ValueError("reference is empty; give one, or leave it out")
         self._require_signer()
@@ -169,8 +183,9 @@ class Session:
             entry: log.Entry | None = None
             try:
                 with database.transaction(self.engine, writes=True) as connection:
-                    change = self._begin(connection, operation, reference)
+                    change = self._begin(connection, operation, reference, afresh)
                     yield change
+                    require_optimal(operation, change.model)
                     if dry_run or change.idle:
                         raise Abandoned
                     self.say(f"{operation}: writing")
@@ -207,9 +222,14 @@ class Session:
             f"({error.__cause__ or error}); a power cut may still undo it. Check the disk"
         )
 
-    def _begin(self, connection: sa.Connection, operation: str, reference: str | None) -> Change:
+    def _begin(
+        self, connection: sa.Connection, operation: str, reference: str | None, afresh: bool
+    ) -> Change:
         head, settings = self._head(connection)
-        model = self._load(connection, head, settings)
+        if afresh:
+            model = TASKS[settings.task].create(settings.parameters, settings.scale)
+        else:
+            model = self._load(connection, head, settings)
         state = self._state(connection)
         self.say(f"{operation}: the model")
         body: dict[str, Any] = {"operation": operation, "reference": reference, "details": {}}
@@ -288,6 +308,17 @@ class Session:
                 f"parts of the file could not be overwritten ({error}); opening the store again "
                 "finishes it"
             ) from error
+
+
+def require_optimal(operation: str, model: Any) -> None:
+    """Refuse to keep a model whose certificate does not hold, whatever made it."""
+    certificate = model.last_update_.certificate if is_fitted(model) else None
+    if certificate is not None and not certificate.ok:
+        raise NotOptimalError(
+            f"{operation} would leave a model that is not the optimum ({certificate}); nothing was "
+            "changed. Scale the features, or lower C",
+            certificate,
+        )
 
 
 def entry_frame(settings: Settings, model: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from adiabat.errors import StoreError
@@ -28,10 +27,11 @@ from adiabat.store.encoding import (
     table_ids,
     text_columns,
 )
-from adiabat.store.exports import export, publish
+from adiabat.store.exports import export, predictions, publish, require_outside
 from adiabat.store.lookup import find_records, names_of, require_new
 from adiabat.store.outcome import Outcome, Watch
 from adiabat.store.receipt import receipt
+from adiabat.store.repair import repair
 from adiabat.store.report import report_page
 from adiabat.store.session import Change, Session
 from adiabat.store.settings import Settings
@@ -145,19 +145,7 @@ class Store:
 
         Or to where nothing can be written at all.
         """
-        folder = os.path.realpath(self.path)
-        if os.path.commonpath([folder, os.path.realpath(path)]) == folder:
-            raise StoreError(
-                f"{os.fspath(path)!r} is inside the store, where erasing could not reach it; "
-                "choose a place outside"
-            )
-        parent = os.path.dirname(os.path.abspath(path))
-        if not os.path.isdir(parent):
-            raise StoreError(
-                f"{os.fspath(path)!r} cannot be written: there is no folder {parent!r}; make it"
-            )
-        if os.path.isdir(path):
-            raise StoreError(f"{os.fspath(path)!r} is a folder; give the name of a file")
+        require_outside(self.path, os.fspath(path))
 
     def predict(self, data: Any, *, delimiter: str | None = None) -> dict[str, Any]:
         """Predictions for the rows of a file or data frame.
@@ -171,7 +159,7 @@ class Store:
         table = _read(data, settings, delimiter)
         if settings.features is None or not is_fitted(self.model):
             raise StoreError(f"{self.path!r} has learned nothing yet; learn some rows first")
-        return _predictions(self.model, *encode_questions(table, settings))
+        return predictions(self.model, *encode_questions(table, settings))
 
     def verify(
         self, *, retrain: bool = False, public_key: str | os.PathLike[str] | None = None
@@ -342,6 +330,25 @@ class Store:
             watch.end(change)
         return watch.outcome(change)
 
+    def repair(self, *, reference: str | None = None) -> Outcome:
+        """Fit the model again from the rows, where it is damaged or not the optimum on them.
+
+        A store whose rows, log, marks or signatures do not hold is refused; restore a copy of it.
+        What the rows settle (gamma, class weights, scaling) is taken from them again. A model that
+        holds is left as it is, and nothing is logged.
+
+        Parameters
+        ----------
+        reference : str, optional
+            Kept in the log.
+
+        Returns
+        -------
+        Outcome
+            Its `found` says what was wrong.
+        """
+        return repair(self._session, reference)
+
     # -- out -------------------------------------------------------------------------------------
 
     def export(
@@ -422,16 +429,3 @@ def _read(data: Any, settings: Settings, delimiter: str | None) -> Table:
     if isinstance(data, (str, os.PathLike)):
         return read_table(os.fspath(data), text_columns(settings), delimiter)
     return as_table(data)
-
-
-def _predictions(model: Any, ids: list[str] | None, X: Any) -> dict[str, Any]:
-    columns: dict[str, Any] = {} if ids is None else {"id": ids}
-    columns["prediction"] = model.predict(X)
-    if hasattr(model, "decision_function"):
-        decisions = np.asarray(model.decision_function(X))
-        if decisions.ndim == 1:
-            columns["decision"] = decisions
-        else:
-            for label, values in zip(model.classes_, decisions.T, strict=False):
-                columns[f"decision_{label}"] = values
-    return columns

@@ -42,6 +42,8 @@ class Verification:
         Recomputed from the rows.
     retrained : dict or None
         With ``retrain=True``, the largest difference from a model fitted anew.
+    repairable : bool
+        Whether only the model does not hold, so that `repair` can fit it again from the rows.
     """
 
     ok: bool = True
@@ -52,6 +54,7 @@ class Verification:
     head: str | None = None
     certificate: dict[str, Any] | None = None
     retrained: dict[str, Any] | None = None
+    repairable: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain JSON."""
@@ -90,6 +93,7 @@ def verify(
                 if retrain or not TASKS[settings.task].keeps_rows:
                     held = list(records.read_all(connection))
                     check("refit", lambda: _refit(session, settings, held, result))
+            result.repairable = sound and not result.ok
     except AdiabatError as error:
         result.ok = False
         result.problems.append(str(error))
