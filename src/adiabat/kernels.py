@@ -32,6 +32,7 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 
 from adiabat._core.distances import scaled_distances
 from adiabat.errors import IndefiniteKernelError
+from adiabat.inputs import dense_values
 from adiabat.statistics import dense_slices, entry_variance, offset_origin, squared_norms
 
 __all__ = ["KERNEL_NAMES", "Kernel", "make_kernel", "resolve_gamma"]
@@ -188,14 +189,8 @@ class Kernel:
 
     def _call(self, A: Any, B: Any) -> FloatArray:
         assert self.function is not None
-        values = self.function(A, B)
-        # A copy: the function may hand out an array that it keeps.
-        block = np.array(values.toarray() if sp.issparse(values) else values, np.float64, order="C")
-        if block.shape != (A.shape[0], B.shape[0]):
-            raise ValueError(
-                f"kernel={self.function!r} returned shape {block.shape} for {A.shape[0]} and "
-                f"{B.shape[0]} rows; it must return shape ({A.shape[0]}, {B.shape[0]})"
-            )
+        shape = (A.shape[0], B.shape[0])
+        block = dense_values(self.function(A, B), shape, f"kernel={self.function!r}")
         return _require_finite(block, repr(self.function))
 
     def _poly(self, products: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from adiabat.estimators.kernel_least_squares_model import KernelModel
 from adiabat.estimators.least_squares_files import plain, report_fields, report_from
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.validation import require_square
+from adiabat.inputs import csr_from_parts
 from adiabat.kernels import Kernel
 
 
@@ -109,11 +110,9 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
 
 def _rows_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Any:
     if manifest["sparse"]:
-        X: Any = sp.csr_array(
-            (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]),
-            shape=tuple(manifest["shape"]),
+        X: Any = csr_from_parts(
+            arrays["X_data"], arrays["X_indices"], arrays["X_indptr"], manifest["shape"], "X"
         )
-        X.check_format()
         values = X.data
     else:
         X = values = arrays["X"]

@@ -22,6 +22,7 @@ from adiabat.errors import ModelFileError
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Model
 from adiabat.formulations import FORMULATIONS
+from adiabat.inputs import csr_from_parts
 from adiabat.kernels import Kernel
 from adiabat.retention.policy import Policy, from_dict, to_dict
 
@@ -140,11 +141,9 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     fields = dict(manifest["formulation"])
     formulation = FORMULATIONS[fields.pop("name")].from_dict(fields)
     if manifest["sparse"]:
-        X: Any = sp.csr_array(
-            (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]),
-            shape=tuple(manifest["shape"]),
+        X: Any = csr_from_parts(
+            arrays["X_data"], arrays["X_indices"], arrays["X_indptr"], manifest["shape"], "X"
         )
-        X.check_format()
     else:
         X = arrays["X"]
     machines = {}

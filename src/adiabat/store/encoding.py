@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from adiabat.errors import IdError, InputFileError
+from adiabat.inputs import require_csr
 from adiabat.store.settings import Settings
 from adiabat.store.tables import Table
 from adiabat.store.tasks import TASKS, Rows
@@ -67,7 +68,7 @@ def encode_questions(table: Table, settings: Settings) -> tuple[list[str] | None
 def encode_arrays(X: Any, y: Any, ids: Any, sample_weight: Any, settings: Settings) -> Batch:
     """Rows of an array whose columns have no names."""
     if sp.issparse(X):
-        return _encode_sparse(sp.csr_array(X), y, ids, sample_weight, settings)
+        return _encode_sparse(sp.csr_array(require_csr(X)), y, ids, sample_weight, settings)
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions; pass rows and columns")

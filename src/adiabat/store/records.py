@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import sqlalchemy as sa
 
 from adiabat.errors import StoreDamagedError
+from adiabat.inputs import csr_from_parts
 from adiabat.store.connection import checked_text
 from adiabat.store.digests import canonical, commitment, leaf
 from adiabat.store.schema import records
@@ -104,14 +105,16 @@ def _decode_sparse(rows: Sequence[bytes], n_features: int) -> Any:
         counts.append(count)
         indices.append(np.frombuffer(row, _INDEX, count, 9))
         data.append(np.frombuffer(row, _FLOAT, count, middle))
-    return sp.csr_array(
-        (
-            np.concatenate(data).astype(np.float64),
-            np.concatenate(indices).astype(np.int32),
-            np.cumsum(counts, dtype=np.int32),
-        ),
-        shape=(len(rows), n_features),
-    )
+    parts = (np.concatenate(data), np.concatenate(indices), np.cumsum(counts, dtype=np.int64))
+    try:
+        return csr_from_parts(
+            parts[0].astype(np.float64), parts[1].astype(np.int32), parts[2],
+            (len(rows), n_features), "a training row",
+        )  # fmt: skip
+    except ValueError as error:
+        raise StoreDamagedError(
+            f"a training row of the store is damaged ({error}); restore it from a copy"
+        ) from error
 
 
 def encode_labels(labels: Sequence[Any] | None, count: int) -> list[str]:
