@@ -16,8 +16,9 @@ import scipy.sparse as sp
 from adiabat.archive import read_archive, write_archive
 from adiabat.errors import ModelFileError, NotOptimalError
 from adiabat.estimators.kernel_least_squares_model import KernelModel
-from adiabat.estimators.least_squares_files import plain, report_fields, report_from
+from adiabat.estimators.least_squares_files import plain
 from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.reading import report_fields, report_from
 from adiabat.estimators.validation import require_square
 from adiabat.inputs import csr_from_parts
 from adiabat.kernels import Kernel
@@ -99,10 +100,11 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
     if alpha.shape != model.machine.alpha.shape or bias.shape != model.machine.bias.shape:
         raise ValueError("the solution has the wrong size")
     estimator._model = replace(model, machine=replace(model.machine, alpha=alpha, bias=bias))
-    if not estimator.certificate().ok:
+    certificate = estimator.certificate()
+    if not certificate.ok:
         raise ValueError("the weights are not the solution on the rows")
     estimator._after_change()
-    estimator.last_update_ = report_from(manifest["report"])
+    estimator.last_update_ = report_from(manifest["report"], certificate)
     if "feature_names_in" in manifest:
         estimator.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
     return estimator

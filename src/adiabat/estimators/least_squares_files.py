@@ -16,12 +16,10 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from adiabat.archive import read_archive, write_archive
-from adiabat.certificate import Certificate
-from adiabat.engine.report import UpdateReport
 from adiabat.errors import ModelFileError
+from adiabat.estimators.reading import report_fields, report_from
 from adiabat.feature_maps import BY_NAME, FeatureMap
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
-from adiabat.lssvm.evidence import certify
 from adiabat.lssvm.machine import LeastSquares, NotSettled
 from adiabat.lssvm.moments import Moments
 
@@ -101,14 +99,15 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
         float(parameters["tol"]), combine,
     )  # fmt: skip
     model = replace(model, solution=solution)
-    if not certify(model, {}, afresh=True).ok:
-        raise ValueError("w is not the solution of its moments")
     estimator._model, estimator._map = model, fitted
     estimator.n_features_in_ = n_features
     estimator._held_parameters = {
         "rho": estimator.rho, "feature_map": made, "fit_intercept": estimator.fit_intercept,
     }  # fmt: skip
-    estimator.last_update_ = report_from(manifest["report"])
+    certificate = estimator.certificate()
+    if not certificate.ok:
+        raise ValueError("w is not the solution of its moments")
+    estimator.last_update_ = report_from(manifest["report"], certificate)
     if "feature_names_in" in manifest:
         estimator.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
     if "classes" in arrays:
@@ -166,24 +165,6 @@ def _map_from(fields: Any, arrays: dict[str, Any]) -> Any:
     if "landmarks" in arrays:
         parameters["landmarks"] = arrays["landmarks"]
     return BY_NAME[fields["name"]](**parameters)
-
-
-def report_fields(report: UpdateReport) -> dict[str, Any]:
-    """A report as plain values."""
-    certificate = {name: getattr(report.certificate, name) for name in
-                   report.certificate.__dataclass_fields__}  # fmt: skip
-    certificate["held_fixed"] = dict(certificate["held_fixed"])
-    fields = {
-        name: getattr(report, name) for name in report.__dataclass_fields__ if name != "trace"
-    }
-    return {**fields, "certificate": certificate}
-
-
-def report_from(fields: dict[str, Any]) -> UpdateReport:
-    """The report of `report_fields`."""
-    fields = dict(fields)
-    certificate = Certificate(**fields.pop("certificate"))
-    return UpdateReport(certificate=certificate, trace=None, **fields)
 
 
 def plain(value: Any) -> Any:
