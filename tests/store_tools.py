@@ -7,6 +7,8 @@ from contextlib import closing
 
 import numpy as np
 import pandas as pd
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from adiabat.archive import pack_archive, unpack_archive
 from adiabat.store.digests import canonical, sha256
@@ -26,6 +28,25 @@ def people(start, stop, seed=0):
     score = frame.income + 0.5 * frame.age + (frame.colour == "red")
     frame["good"] = np.where(score + 0.3 * rng.normal(size=2000) > 0.3, "yes", "no")
     return frame[start:stop].reset_index(drop=True)
+
+
+def write_keys(folder, name):
+    """Files of a new key and its public half, in PEM."""
+    key = Ed25519PrivateKey.generate()
+    private, public = folder / f"{name}.pem", folder / f"{name}.pub"
+    private.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    public.write_bytes(
+        key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+    )
+    return private, public
 
 
 def reseal(folder, change=None):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -20,10 +21,12 @@ from sqlalchemy.schema import CreateTable
 
 from adiabat.errors import StoreDamagedError, StoreError
 from adiabat.store import schema
+from adiabat.store.folder import DATABASE
 
-DATABASE: Final = "store.sqlite"
 APPLICATION_ID: Final = 0x41444941  # "ADIA"
-_BUSY_MS: Final = 60_000
+#: How long SQLite waits for others to finish reading or writing.
+BUSY_SECONDS: Final = 60.0
+_SINCE: Final = "since"
 _PRAGMAS: Final = (
     "journal_mode=DELETE",
     "synchronous=EXTRA",
@@ -31,7 +34,6 @@ _PRAGMAS: Final = (
     "temp_store=MEMORY",
     "trusted_schema=OFF",
     "cell_size_check=ON",
-    f"busy_timeout={_BUSY_MS}",
 )
 
 
@@ -43,7 +45,7 @@ def connect(folder: str) -> sa.Engine:
         connection = sqlite3.connect(
             f"file:{_quoted(path)}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
         )
-        for pragma in _PRAGMAS:
+        for pragma in (f"busy_timeout={round(1000 * BUSY_SECONDS)}", *_PRAGMAS):
             connection.execute(f"PRAGMA {pragma}").fetchall()
         return connection
 
@@ -54,6 +56,10 @@ def connect(folder: str) -> sa.Engine:
     def begin(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    @sa.event.listens_for(engine, "before_cursor_execute")
+    def note_time(connection: sa.Connection, *_: Any) -> None:
+        connection.info[_SINCE] = time.monotonic()
 
     return engine
 
@@ -73,13 +79,18 @@ def create(folder: str) -> sa.Engine:
 @contextmanager
 def transaction(engine: sa.Engine, *, writes: bool = False) -> Iterator[sa.Connection]:
     """A transaction: all of it durable at the end, or none. SQLite's errors in our words."""
+    started = time.monotonic()
+    info: dict[Any, Any] = {}
     try:
-        with engine.connect().execution_options(writes=writes) as connection, connection.begin():
-            yield connection
+        with engine.connect().execution_options(writes=writes) as connection:
+            info = connection.info
+            with connection.begin():
+                yield connection
+                info[_SINCE] = time.monotonic()
     except sa.exc.DBAPIError as error:
-        raise _translated(error.orig or error) from error
+        raise _translated(error.orig or error, info.get(_SINCE, started)) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise _translated(error) from error
+        raise _translated(error, info.get(_SINCE, started)) from error
 
 
 def require_ours(connection: sa.Connection, folder: str) -> int:
@@ -125,16 +136,18 @@ def integrity_problems(connection: sa.Connection) -> list[str]:
 
 def vacuum(engine: sa.Engine) -> None:
     """Write the database anew from its content, so that no byte of anything else is left in it."""
+    since = time.monotonic()
     try:
         with engine.connect() as connection:
             connection.connection.dbapi_connection.execute("VACUUM")  # type: ignore[union-attr]
     except sa.exc.DBAPIError as error:
-        raise _translated(error.orig or error) from error
+        raise _translated(error.orig or error, since) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise _translated(error) from error
+        raise _translated(error, since) from error
 
 
-def _translated(error: BaseException) -> StoreError:
+def _translated(error: BaseException, since: float) -> StoreError:
+    """SQLite's error in our words; `since` is when it was last asked for something."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return StoreError("the disk is full; nothing was changed. Free some space and try again")
@@ -145,8 +158,8 @@ def _translated(error: BaseException) -> StoreError:
         )
     if code == sqlite3.SQLITE_BUSY:
         return StoreError(
-            "another process is reading the store and did not finish within "
-            f"{_BUSY_MS // 1000} seconds; nothing was changed. Try again"
+            "another process is using the store and did not finish within "
+            f"{time.monotonic() - since:.1f} seconds; nothing was changed. Try again"
         )
     if code == sqlite3.SQLITE_TOOBIG:
         return StoreError(

@@ -3,15 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from adiabat.errors import StoreDamagedError
-from adiabat.store import records
+from adiabat.store.changes import fit_again
 from adiabat.store.outcome import Outcome, Watch
-from adiabat.store.session import Change, Session
-from adiabat.store.tasks import TASKS
+from adiabat.store.session import Session
 from adiabat.store.verification import verify
 
 
@@ -28,20 +23,15 @@ def repair(session: Session, reference: str | None) -> Outcome:
         watch.begin(change)
         change.idle = verified.ok
         if not verified.ok:
-            count = fit_again(change)
+            try:
+                count = fit_again(change)
+            except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
+                raise StoreDamagedError(
+                    f"{session.folder!r} cannot be repaired: no model can be fitted to its rows "
+                    f"({error}); restore it from a copy"
+                ) from error
             # Which checks failed, not in which words: a log holds no path and no value.
             failed = sorted({problem.partition(":")[0] for problem in verified.problems})
             change.body["details"] = {"refitted": count, "failed": failed}
         watch.end(change, found=verified.problems)
     return watch.outcome(change)
-
-
-def fit_again(change: Change) -> int:
-    """Teach the change's estimator, which has learned nothing, all rows; how many."""
-    held = list(records.read_all(change.connection))
-    if held:
-        rows = records.as_rows(held, change.settings.n_features)
-        numbers = np.array([record.number for record in held], dtype=np.int64)
-        task: Any = TASKS[change.settings.task]
-        task.learn(change.model, numbers, rows.X, rows.labels, rows.weights)
-    return len(held)
