@@ -18,12 +18,13 @@ WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test checked lint format bench gallery papers package clean
+.PHONY: help demo test quick checked lint format bench gallery papers package clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo      build the package and show what it does'
 	@echo 'make test      run the tests on the built package      (PYTEST_ARGS="-k factor -x")'
+	@echo 'make quick     one case of every test, in under a minute'
 	@echo 'make checked   the same, the core compiled with bounds checks'
 	@echo 'make lint      style, types, and the direction of imports'
 	@echo 'make format    rewrite the sources in the house format'
@@ -39,6 +40,10 @@ demo: package $(VENV)/.has-demo
 # Two processes, so one BLAS thread in each: more would compete for the same cores.
 test: package $(VENV)/.has-test
 	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 $(PYTEST_ARGS)
+
+# The inner loop, in under a minute: of every test one case, another every day.
+quick: package $(VENV)/.has-test
+	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 -q --quick $(PYTEST_ARGS)
 
 # In a noexcept function an IndexError is only printed; the -W makes it fail the test.
 checked:

@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import adiabat
+from adiabat.cli import output
 from adiabat.cli.main import app
 from adiabat.store import connection as database
 from adiabat.store import folder as files
@@ -513,7 +514,7 @@ def test_halves_of_characters_are_refused_or_shown_as_escapes(store, tmp_path):
 
 
 def test_a_clock_that_goes_back_is_in_the_log(store, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(output.out, "width", 200)
     from adiabat.store import session
 
     class Earlier(session.datetime):

@@ -57,6 +57,8 @@ def publish(
     try:
         with session.changing(operation, reference, publishes=os.path.abspath(path)) as change:
             _draft(session.folder, change, path, form, write)
+    except StoreError:  # of which one kind is a TimeoutError, and so an OSError
+        raise
     except OSError as error:
         named = change is not None and change.entry is not None
         said = "the log names it all the same" if named else "nothing was changed"

@@ -51,8 +51,7 @@ _CUT: Final = (
 
 def receipt(session: Session, reference: str, public_key: bytes | None) -> dict[str, Any]:
     """The receipt of all erasures under a reference, as plain JSON."""
-    expected = public_key or session.keys.expected
-    found = verify(session, retrain=False, public_key=expected)
+    found = verify(session, retrain=False, public_key=public_key)
     if not found.ok:
         raise StoreDamagedError(
             f"{session.folder!r} does not verify ({found.problems[0]}); no receipt can be issued"
@@ -61,6 +60,7 @@ def receipt(session: Session, reference: str, public_key: bytes | None) -> dict[
         with suppress(StoreError):  # then the receipt says so
             session.finish_purge()
     with session.reading() as (connection, head, settings):
+        expected = public_key or session.keys.expected(settings)
         pending = session.pending_purge()
         entries = list(log.read_chain(connection))
         marks = {entry.seq: log.read_commitments(connection, entry) for entry in entries}

@@ -81,12 +81,12 @@ class Keys:
             allow_unsigned,
         )
 
-    @property
-    def expected(self) -> bytes | None:
+    def expected(self, settings: Settings) -> bytes | None:
         """The public key under which the store must be signed, if the caller says so."""
         if self.public_key is not None or self.signer is None:
             return self.public_key
-        return self.signer.public_key
+        passed_over = settings.public_key is None and self.allow_unsigned
+        return None if passed_over else self.signer.public_key
 
     def require_signer(self, folder: str, settings: Settings) -> None:
         """Refuse to change a signed store without its key."""
@@ -116,9 +116,9 @@ def require_signed(
     connection: sa.Connection, folder: str, head: log.Entry, settings: Settings, keys: Keys
 ) -> None:
     """Refuse a store that is not signed under the key that the caller expects."""
-    expected = keys.expected
+    expected = keys.expected(settings)
     if settings.public_key is None:
-        if expected is None or (keys.public_key is None and keys.allow_unsigned):
+        if expected is None:
             return
         raise StoreError(
             f"{folder!r} is not signed, and a key is given: its signatures may have been taken "

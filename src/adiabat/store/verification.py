@@ -71,7 +71,7 @@ def verify(session: Session, *, retrain: bool, public_key: bytes | None) -> Veri
             sound &= check("chain of the log", lambda: _chain(connection, result))
             sound &= check("rows against their digest", lambda: _rows(connection, head, result))
             sound &= check("erased ids", lambda: _suppressed(connection, head))
-            expected = public_key or session.keys.expected
+            expected = public_key or session.keys.expected(settings)
             sound &= check("signatures", lambda: _signatures(connection, settings, expected))
             loaded: list[Any] = []
             if sound:
