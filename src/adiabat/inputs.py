@@ -18,12 +18,23 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-__all__ = ["csr_from_parts", "dense_values", "memory_limit", "require_memory", "require_sparse"]
+__all__ = [
+    "csr_from_parts",
+    "dense_values",
+    "memory_limit",
+    "require_csr",
+    "require_memory",
+    "require_sparse",
+    "require_width",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
 # Rows and columns are counted in 32 bits below.
 _MOST: Final = np.iinfo(np.int32).max
+# Rows laid side by side for a product, at most, each as long as there are features.
+_LANES: Final = 48
+_FLOAT_BYTES: Final = 8
 # Half of this is the limit where the size of the memory is not known.
 _USUAL_MEMORY: Final = 1 << 33
 
@@ -79,6 +90,12 @@ def dense_values(values: Any, shape: tuple[int, int], name: str) -> FloatArray:
             f"return shape {shape}"
         )
     return block
+
+
+def require_width(width: int, name: str = "X", limit: int | None = None) -> None:
+    """Refuse sparse rows of so many features that products with them could not be held."""
+    what = f"{name}, sparse rows of {width} features,"
+    require_memory(_LANES * _FLOAT_BYTES * width, what, limit)
 
 
 def memory_limit() -> int:

@@ -234,3 +234,9 @@ def test_parts_of_a_file_need_a_shape_of_a_matrix(shape):
     X = sound()
     with pytest.raises(ValueError, match="which no matrix has"):
         csr_from_parts(X.data, X.indices, X.indptr, shape, "X")
+
+
+def test_more_features_than_memory_holds_are_refused_by_name():
+    X = sp.csr_array((np.ones(4), [0, 1, 2, 2**31 - 2], [0, 1, 2, 3, 4]), shape=(4, 2**31 - 1))
+    with pytest.raises(ValueError, match=r"^X, sparse rows of 2147483647 features, would take"):
+        adiabat.SVC().fit(X, [0, 1, 0, 1])

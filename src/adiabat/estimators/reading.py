@@ -15,13 +15,11 @@ import numpy as np
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
-from adiabat.inputs import require_memory
+from adiabat.inputs import require_memory, require_width
 
 _FLOAT: Final = 8
 # Kernel columns of the support, and half as many again that are kept for those that come back.
 _COLUMNS: Final = 1.5
-# Rows laid side by side for a product, at most.
-_LANES: Final = 48
 # Matrices as large as the moments that solving for w takes.
 _OF_MOMENTS: Final = 8
 # Matrices of n x n that a kernel least-squares machine takes.
@@ -104,7 +102,7 @@ def _require_kernel(manifest: Mapping[str, Any], n: int, limit: int | None) -> N
     if manifest["sparse"]:
         width = manifest["shape"][1]
         _require_count("the number of features", width)
-        require_memory(_LANES * _FLOAT * width, f"rows of {width} features side by side", limit)
+        require_width(width, "X", limit)
 
 
 def _require_least_squares(

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, validate_data
 
-from adiabat.inputs import require_csr
+from adiabat.inputs import require_csr, require_width
 from adiabat.kernels import KERNEL_NAMES
 from adiabat.preprocessing.weights import check_weights as check_weights
 from adiabat.retention import Policy
@@ -47,6 +47,7 @@ def check_rows(
         return X if isinstance(y, str) else (X, y)
     if sp.issparse(X):
         X = require_csr(X)
+        require_width(X.shape[1])
     try:
         return validate_data(
             estimator, X, y, accept_sparse="csr" if sparse else False, accept_large_sparse=True,

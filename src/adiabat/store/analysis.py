@@ -114,6 +114,7 @@ def left_out(
     """Exact leave-one-out of a model on the ids and rows that it has learned."""
     ids, rows = found_rows
     task = TASKS[settings.task]
+    task.require_own(model, rows)
     if hold_scaling and settings.scale is None:
         raise ValueError("hold_scaling is for a model that scales its features; leave it out")
     options: dict[str, Any] = {}
@@ -152,6 +153,7 @@ def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[st
         if task.keeps_rows:
             scores = validated(model, cv=folds, scoring=scoring)["test_score"]
         else:
+            task.require_own(model, rows)
             X, y, weights = _arguments(rows)
             found = model.cross_validate(X, y, cv=folds, scoring=scoring, sample_weight=weights)
             scores = np.asarray(found.test_score)

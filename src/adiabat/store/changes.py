@@ -11,7 +11,7 @@ import numpy as np
 
 from adiabat.store import records
 from adiabat.store.digests import new_keys
-from adiabat.store.encoding import Batch, encode_revision, require_width
+from adiabat.store.encoding import Batch, encode_revision, require_affordable
 from adiabat.store.records import Record
 from adiabat.store.session import Change
 from adiabat.store.settings import Settings
@@ -137,7 +137,7 @@ def fit_again(change: Change) -> int:
         rows = records.as_rows(held, change.settings.n_features)
         numbers = np.array([record.number for record in held], dtype=np.int64)
         task = TASKS[change.settings.task]
-        require_width(change.settings.n_features, task)
+        require_affordable(change.settings.n_features, task)
         task.learn(change.model, numbers, rows.X, rows.labels, rows.weights)
     return len(held)
 

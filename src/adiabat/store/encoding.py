@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from adiabat.errors import IdError, InputFileError
-from adiabat.inputs import require_csr, require_memory
+from adiabat.inputs import require_csr, require_memory, require_width
 from adiabat.store.labels import labels_of
 from adiabat.store.settings import Settings
 from adiabat.store.tables import Table
@@ -225,7 +225,7 @@ def _first_columns(table: Table, settings: Settings) -> Any:
     if table.sparse is not None:
         width = int(table.sparse.shape[1])
         try:
-            require_width(width, TASKS[settings.task])
+            require_affordable(width, TASKS[settings.task])
         except ValueError as error:
             raise InputFileError(
                 f"{table.name!r} has features up to number {width}: {error}; number them from 1 on"
@@ -250,15 +250,15 @@ def _first_columns(table: Table, settings: Settings) -> Any:
     return columns
 
 
-# Rows laid side by side for a product, and matrices of moments, that sparse rows may need.
-_LANES: Final = 48
+# Matrices of moments that a model without rows needs.
 _OF_MOMENTS: Final = 8
 
 
-def require_width(width: int, task: Task) -> None:
+def require_affordable(width: int, task: Task) -> None:
     """Refuse so many features that a model of them could not be held; ValueError."""
-    needed = 8 * (_LANES * width if task.keeps_rows else _OF_MOMENTS * width * width)
-    require_memory(needed, f"a model of {width} features")
+    require_width(width, "a file")
+    if not task.keeps_rows:
+        require_memory(8 * _OF_MOMENTS * width * width, f"moments of {width} features")
 
 
 def _require_form(table: Table, features: Any) -> None:
