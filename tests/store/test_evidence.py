@@ -18,6 +18,7 @@ from adiabat.store.digests import SetDigest
 from store_tools import people, write_keys
 
 SOAKS = Path(__file__).parent / "soaks"
+SIGNALS = ("kill", "term", "int", "stop")
 
 
 def test_a_signed_log_needs_the_key_and_shows_it(tmp_path):
@@ -157,7 +158,8 @@ def test_there_is_a_golden_store_of_this_version():
 @pytest.mark.parametrize(
     ("script", "arguments"),
     [
-        ("crash.py", ["--kills", "8"]),
+        *(("crash.py", ["--signal", name, "--times", "4"]) for name in SIGNALS),
+        ("crowd.py", ["--operations", "160"]),
         ("flips.py", ["--flips", "160"]),
         ("failing_io.py", ["--every", "61"]),
     ],

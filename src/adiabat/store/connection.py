@@ -134,6 +134,16 @@ def integrity_problems(connection: sa.Connection) -> list[str]:
     return [] if found == ["ok"] else found
 
 
+def discard_journal(engine: sa.Engine) -> None:
+    """Have SQLite remove a journal that a killed process began and that nothing follows from.
+
+    SQLite passes over a journal without a sound header, and leaves it to the next change.
+    """
+    with transaction(engine, writes=True) as connection:
+        version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA user_version={int(version)}")
+
+
 def vacuum(engine: sa.Engine) -> None:
     """Write the database anew from its content, so that no byte of anything else is left in it."""
     since = time.monotonic()

@@ -155,7 +155,7 @@ def drafting(folder: str) -> Iterator[Draft]:
 
 def needs_cleaning(folder: str) -> bool:
     """Whether there is anything that a process may have left behind."""
-    return os.path.lexists(os.path.join(folder, TEMPORARY))
+    return any(os.path.lexists(os.path.join(folder, name)) for name in (TEMPORARY, _JOURNAL))
 
 
 def clean(folder: str) -> None:

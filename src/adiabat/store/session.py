@@ -23,7 +23,6 @@ from adiabat.errors import (
     NotOptimalError,
     StoreDamagedError,
     StoreError,
-    StoreLockedError,
 )
 from adiabat.store import connection as database
 from adiabat.store import folder as files
@@ -106,9 +105,11 @@ class Session:
             self._head(connection)
             pending = bool(self._state(connection)["purge"])
         if files.needs_cleaning(folder):
-            # Whoever has the lock is writing there, and will clean up after itself.
-            with suppress(StoreLockedError), writing(folder, "clean", 0.0):
+            # Whoever has the lock is writing there, and will clean up after itself; where nothing
+            # can be written, reading may go on.
+            with suppress(StoreError), writing(folder, "clean", 0.0):
                 files.clean(folder)
+                database.discard_journal(self.engine)
         if pending:
             self.finish_purge()
 
