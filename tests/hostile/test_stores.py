@@ -763,3 +763,21 @@ def test_a_width_that_no_memory_holds_is_refused(tmp_path):
     with pytest.raises(adiabat.InputFileError, match="features up to number 2000000000"):
         store.learn(tmp_path / "wide.svmlight")
     assert len(store) == 0
+
+
+def test_opening_a_store_lets_go_of_no_lock(store):
+    """A file that is closed loses all locks of its process, whoever in it holds them."""
+    attempt = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)\n"
+        "try:\n    c.execute('BEGIN IMMEDIATE')\n"
+        "except sqlite3.OperationalError:\n    sys.exit(7)"
+    )
+    command = [sys.executable, "-c", attempt, f"{store.path}/store.sqlite"]
+    with store._session.changing("learn") as change:
+        assert subprocess.run(command).returncode == 7
+        other = adiabat.open_store(store.path)
+        assert len(other) == 60
+        files.require_plain_files(store.path)
+        assert subprocess.run(command).returncode == 7, "the lock is gone"
+        change.idle = True
+    assert subprocess.run(command).returncode == 0

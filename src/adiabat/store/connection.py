@@ -27,8 +27,8 @@ APPLICATION_ID: Final = 0x41444941  # "ADIA"
 #: How long SQLite waits for others to finish reading or writing.
 BUSY_SECONDS: Final = 60.0
 _SINCE: Final = "since"
+_JOURNAL_MODE: Final = "delete"
 _PRAGMAS: Final = (
-    "journal_mode=DELETE",
     "synchronous=EXTRA",
     "secure_delete=ON",
     "temp_store=MEMORY",
@@ -47,6 +47,13 @@ def connect(folder: str) -> sa.Engine:
         )
         for pragma in (f"busy_timeout={round(1000 * BUSY_SECONDS)}", *_PRAGMAS):
             connection.execute(f"PRAGMA {pragma}").fetchall()
+        # The mode of every store ever made; another would need files that nobody accounts for.
+        ((mode,),) = connection.execute("PRAGMA journal_mode").fetchall()
+        if mode != _JOURNAL_MODE:
+            connection.close()
+            raise StoreDamagedError(
+                f"{folder!r} holds a database that is not a store's; restore it from a copy"
+            )
         return connection
 
     # No pool: a connection that is closed holds no file, no lock and no page in memory.

@@ -28,14 +28,16 @@ _JOURNAL: Final = f"{DATABASE}-journal"
 # SQLite's files of another way of committing; ours never has them.
 _FOREIGN: Final = (f"{DATABASE}-wal", f"{DATABASE}-shm")
 _JOURNAL_MAGIC: Final = bytes.fromhex("d9d505f920a163d7")
-_HEADER_BYTES: Final = 100
-_MODES: Final = slice(18, 20)  # where the header says how the database is written
 _NOTE: Final = ".beside"
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 def require_plain_files(folder: str) -> None:
-    """Refuse a folder whose files are links, or make SQLite reach for files outside of it."""
+    """Refuse a folder whose files are links, or make SQLite reach for files outside of it.
+
+    The database itself is not opened: closing it again would release the locks that SQLite holds
+    on it in this process.
+    """
     for name in (DATABASE, _JOURNAL, LOCK, *_FOREIGN, TEMPORARY):
         path = os.path.join(folder, name)
         try:
@@ -47,11 +49,6 @@ def require_plain_files(folder: str) -> None:
             raise StoreDamagedError(
                 f"{folder!r} holds {name!r}, which is a link or not of a store, and could reach "
                 "files outside the folder; restore the store from a copy"
-            )
-    with suppress(FileNotFoundError), open(os.path.join(folder, DATABASE), "rb") as file:
-        if file.read(_HEADER_BYTES)[_MODES] not in (b"\x01\x01", b""):
-            raise StoreDamagedError(
-                f"{folder!r} holds a database that is not a store's; restore it from a copy"
             )
     with suppress(FileNotFoundError), open(os.path.join(folder, _JOURNAL), "rb") as file:
         if file.seek(0, os.SEEK_END) >= len(_JOURNAL_MAGIC):
