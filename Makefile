@@ -8,6 +8,8 @@ DEMO ?= examples/demo.py
 PAPERS ?=
 BENCH ?= -m benchmarks.speed
 PYTEST_ARGS ?=
+INPUTS ?= 10000
+SEED ?= 0
 
 BIN := $(VENV)/bin
 PY := $(BIN)/python
@@ -18,13 +20,15 @@ WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-levels test-c test-aarch64 test-windows test-clang checked lint \
+.PHONY: help demo test quick fuzz test-levels test-c test-aarch64 test-windows test-clang checked lint \
   format bench gallery papers package clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo      build the package and show what it does'
 	@echo 'make test      run the tests on the built package      (PYTEST_ARGS="-k factor -x")'
+	@echo 'make quick     one case of every test, in under a minute'
+	@echo 'make fuzz      hostile files, arrays and stores        (INPUTS=100000 SEED=1)'
 	@echo 'make checked   the same, the core compiled with bounds checks'
 	@echo 'make test-levels   core, engine and laws at every SIMD level that this CPU has'
 	@echo 'make test-c        the C loops of every level against plain ones, without Python'
@@ -45,6 +49,14 @@ demo: package $(VENV)/.has-demo
 # Two processes, so one BLAS thread in each: more would compete for the same cores.
 test: package $(VENV)/.has-test
 	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 $(PYTEST_ARGS)
+
+# The inner loop, in under a minute: of every test one case, another every day.
+quick: package $(VENV)/.has-test
+	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 -q --quick $(PYTEST_ARGS)
+
+# Hostile files, arrays and stores, drawn by Hypothesis; what breaks a promise is kept.
+fuzz: package $(VENV)/.has-test
+	PYTHONPATH=tests $(PY) -m fuzz.run --inputs $(INPUTS) --seed $(SEED)
 
 # In a noexcept function an IndexError is only printed; the -W makes it fail the test.
 checked:

@@ -212,7 +212,8 @@ def _replacing(target: str) -> Iterator[IO[bytes]]:
     folder = os.path.dirname(target)
     beside = os.path.join(folder, f".adiabat-{secrets.token_hex(8)}.tmp")
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(beside, flags, 0o666)
+    # Model files hold training rows: for the user alone, unless the file that is there says more.
+    descriptor = os.open(beside, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         with open(descriptor, "w+b") as file:
             yield file

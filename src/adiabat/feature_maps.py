@@ -30,6 +30,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from adiabat._core.kernel_values import multiply
+from adiabat.inputs import require_csr
 from adiabat.kernels import make_kernel
 
 __all__ = ["Linear", "Nystroem", "Polynomial", "RandomFourier"]
@@ -49,15 +50,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def fit(self, X: Any, y: Any = None) -> Any:
         """Settle the map for rows of this many columns; their values are not looked at."""
         self._validate_params()
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        X = _checked(self, X, reset=True)
         self._settle(X.shape[1])
         return self
 
     def transform(self, X: Any) -> FloatArray:
         """The features of some rows, dense."""
         check_is_fitted(self, "_n_features_out")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return self._map(spelled_out(X))
+        return self._map(spelled_out(_checked(self, X, reset=False)))
 
     def _settle(self, width: int) -> None:
         raise NotImplementedError
@@ -230,6 +230,11 @@ class Nystroem(FeatureMap):
 
     def _map(self, X: FloatArray) -> FloatArray:
         return multiply(self._kernel.block(X, self._landmarks), self._whitening)
+
+
+def _checked(feature_map: FeatureMap, X: Any, reset: bool) -> Any:
+    X = require_csr(X) if sp.issparse(X) else X
+    return validate_data(feature_map, X, accept_sparse="csr", dtype=np.float64, reset=reset)
 
 
 def spelled_out(X: Any) -> FloatArray:

@@ -34,6 +34,7 @@ import scipy.sparse as sp
 from adiabat._core.kernel_values import Formula, Rows, squared_norms
 from adiabat._core.sparse_rows import SparseRows
 from adiabat.errors import IndefiniteKernelError
+from adiabat.inputs import dense_values
 from adiabat.statistics import entry_variance, offset_origin
 
 __all__ = ["KERNEL_NAMES", "Kernel", "make_kernel", "resolve_gamma"]
@@ -183,14 +184,8 @@ class Kernel:
 
     def _call(self, A: Any, B: Any) -> FloatArray:
         assert self.function is not None
-        values = self.function(A, B)
-        # A copy: the function may hand out an array that it keeps.
-        block = np.array(values.toarray() if sp.issparse(values) else values, np.float64, order="C")
-        if block.shape != (A.shape[0], B.shape[0]):
-            raise ValueError(
-                f"kernel={self.function!r} returned shape {block.shape} for {A.shape[0]} and "
-                f"{B.shape[0]} rows; it must return shape ({A.shape[0]}, {B.shape[0]})"
-            )
+        shape = (A.shape[0], B.shape[0])
+        block = dense_values(self.function(A, B), shape, f"kernel={self.function!r}")
         return _require_finite(block, repr(self.function))
 
     def _from_origin(self, A: Any) -> Any:

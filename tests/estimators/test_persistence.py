@@ -64,10 +64,10 @@ def test_a_model_comes_back_and_continues(name: str, how: str, tmp_path: Path) -
     model = SVC(**CASES[name]).fit(X[:30], Y[:30], sample_weight=np.linspace(0.0, 2.0, 30))
     model.forget([2, 29, 7])
     twin = again(model, tmp_path, how)
-    assert exact_state(twin, X) == exact_state(model, X)
+    afresh = how == "save"
+    assert exact_state(twin, X, afresh) == exact_state(model, X, afresh)
     assert twin.get_params() == model.get_params()
     assert (twin.gamma_, twin.n_features_in_) == (model.gamma_, model.n_features_in_)
-    assert str(twin.last_update_) == str(model.last_update_)
     assert twin.certificate().held_fixed == model.certificate().held_fixed
     for each in (model, twin):
         each.partial_fit(X[30:], Y[30:])

@@ -9,7 +9,7 @@ rounding decides whether it fixes b, decision values are compared up to a consta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -311,10 +311,18 @@ def _by_roster(model: Any, roster: Roster) -> dict[Any, Any]:
     return {key: u[order] for key, u in weights_of(model).items()}
 
 
-def exact_state(model: Any, X: Any) -> Any:
-    """All that a user can see of a model, to the last bit; None if it has learned nothing."""
+def exact_state(model: Any, X: Any, afresh: bool = False) -> Any:
+    """All that a user can see of a model, to the last bit; None if it has learned nothing.
+
+    `afresh` leaves out the figures of the report's certificate: a model read from a file is judged
+    anew, and by rounding another of its machines may come out worst.
+    """
     if not hasattr(model, "ids_"):
         return None
+    report = model.last_update_
+    if afresh:
+        judged = replace(report.certificate, residual=0.0, gap=0.0, tol=0.0)
+        report = replace(report, certificate=judged)
     seen = [model.predict(X), model.dual_coef_, model.intercept_, model.support_]
     seen += [model.n_support_]
     seen += [model.decision_function(X)] if hasattr(model, "decision_function") else []
@@ -322,7 +330,7 @@ def exact_state(model: Any, X: Any) -> Any:
     return (
         [(part.dtype.str, part.shape, part.tolist()) for part in seen],
         model.ids_.tolist(),
-        str(model.last_update_),
+        str(report),
         str(sorted(model.get_params().items())),
         model.certificate().ok,
     )

@@ -268,14 +268,14 @@ def pickle_save_and_load_continue_identically(problem: Problem, solver: str, rng
     for step, _ in steps[:4]:
         apply(model, step)
     probe = np.vstack([problem.X, problem.draw(rng, 5).X])
-    before = exact_state(model, probe)
+    before = [exact_state(model, probe, afresh) for afresh in (True, False)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.adiabat"
         model.save(path)
         loaded = adiabat.load(path)
     twins = [loaded, pickle.loads(pickle.dumps(model))]
-    for twin in twins:
-        assert exact_state(twin, probe) == before
+    for twin, afresh, expected in zip(twins, (True, False), before, strict=True):
+        assert exact_state(twin, probe, afresh) == expected
         assert twin.get_params() == model.get_params()
     for step, _ in steps[4:]:
         for each in (model, *twins):

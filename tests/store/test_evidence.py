@@ -10,34 +10,15 @@ import time
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import adiabat
 from adiabat.store import connection as database
 from adiabat.store import migrations, schema
 from adiabat.store.digests import SetDigest
-from store_tools import people
+from store_tools import people, write_keys
 
 SOAKS = Path(__file__).parent / "soaks"
-
-
-def write_keys(folder, name):
-    key = Ed25519PrivateKey.generate()
-    private, public = folder / f"{name}.pem", folder / f"{name}.pub"
-    private.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    public.write_bytes(
-        key.public_key().public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
-    )
-    return private, public
+SIGNALS = ("kill", "term", "int", "stop")
 
 
 def test_a_signed_log_needs_the_key_and_shows_it(tmp_path):
@@ -177,7 +158,8 @@ def test_there_is_a_golden_store_of_this_version():
 @pytest.mark.parametrize(
     ("script", "arguments"),
     [
-        ("crash.py", ["--kills", "8"]),
+        *(("crash.py", ["--signal", name, "--times", "4"]) for name in SIGNALS),
+        ("crowd.py", ["--operations", "160"]),
         ("flips.py", ["--flips", "160"]),
         ("failing_io.py", ["--every", "61"]),
     ],

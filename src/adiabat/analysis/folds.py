@@ -18,6 +18,7 @@ from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.least_squares_analysis import Analysis
 from adiabat.estimators.pipeline import IncrementalPipeline
 from adiabat.estimators.without import independent, own_rows, own_targets, without
+from adiabat.inputs import require_csr
 
 IntArray = npt.NDArray[np.int64]
 
@@ -141,7 +142,7 @@ def _samples_of_another(model: Any, X: Any, y: Any) -> tuple[Any, Any]:
     else:
         held, targets = model._raw, own_targets(machine)
     if X is not None:
-        _require_same(X if sp.issparse(X) else np.asarray(X), held, "X")
+        _require_same(require_csr(X) if sp.issparse(X) else np.asarray(X), held, "X")
     if targets is None:
         return held, None if y is None else np.asarray(y)
     _require_same(None if y is None else np.asarray(y), targets, "y")

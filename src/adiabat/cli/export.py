@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adiabat.cli.options import Json, Model, Out, Reference, SigningKey, Wait, opened
+from adiabat.cli.options import AllowUnsigned, Json, Model, Out, Reference, SigningKey, Wait, opened
 from adiabat.cli.output import show, working
 
 
@@ -26,11 +26,12 @@ def export(
     reference: Reference = None,
     wait: Wait = 10.0,
     signing_key: SigningKey = None,
+    allow_unsigned: AllowUnsigned = False,
     as_json: Json = False,
 ) -> None:
     """Write the model to OUT, and the fact to the log: erasing does not reach the file."""
     with working(f"Exporting to {out}", as_json):
-        done = opened(model, wait, signing_key).export(
+        done = opened(model, wait, signing_key, allow_unsigned).export(
             out, format=form, reference=reference, with_ids=with_ids
         )
     show(

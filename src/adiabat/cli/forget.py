@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from adiabat.cli.options import DryRun, Json, Model, Reference, SigningKey, Wait, opened
+from adiabat.cli.options import (
+    AllowUnsigned,
+    DryRun,
+    Json,
+    Model,
+    Reference,
+    SigningKey,
+    SuppressionKey,
+    Wait,
+    opened,
+)
 from adiabat.cli.outcomes import outcome_lines
 from adiabat.cli.output import show, working
 from adiabat.errors import InputFileError
@@ -29,11 +39,15 @@ def forget(
     dry_run: DryRun = False,
     wait: Wait = 10.0,
     signing_key: SigningKey = None,
+    allow_unsigned: AllowUnsigned = False,
+    suppression_key: SuppressionKey = None,
     as_json: Json = False,
 ) -> None:
     """Erase rows: the model is then as if they had never been there."""
     with working("Forgetting", as_json):
-        done = opened(model, wait, signing_key).forget(
+        done = opened(
+            model, wait, signing_key, allow_unsigned=allow_unsigned, suppression_key=suppression_key
+        ).forget(
             _ids(ids or [], ids_file),
             reference=reference,
             missing=missing,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from adiabat.cli.options import Json, Model, SigningKey
+from adiabat.cli.options import Json, Model, SigningKey, SuppressionKey
 from adiabat.cli.output import show, working
 from adiabat.cli.parameters import as_parameter
 from adiabat.store import create_store
@@ -53,6 +53,7 @@ def init(
         str | None, typer.Option(help="exact, as --scale; or held, as the first file settles it.")
     ] = None,
     signing_key: SigningKey = None,
+    suppression_key: SuppressionKey = None,
     as_json: Json = False,
 ) -> None:
     """Make a new model in the folder MODEL."""
@@ -74,6 +75,7 @@ def init(
             classes=None if classes is None else classes.split(","),
             scale=scaling or scale,
             signing_key=signing_key,
+            suppression_key=suppression_key,
             **parameters,
         )
         head = store.log()[-1]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from adiabat.cli.options import (
+    AllowUnsigned,
     Delimiter,
     DryRun,
     File,
@@ -15,6 +16,7 @@ from adiabat.cli.options import (
     Model,
     Reference,
     SigningKey,
+    SuppressionKey,
     Wait,
     opened,
 )
@@ -33,11 +35,15 @@ def learn(
     dry_run: DryRun = False,
     wait: Wait = 10.0,
     signing_key: SigningKey = None,
+    allow_unsigned: AllowUnsigned = False,
+    suppression_key: SuppressionKey = None,
     as_json: Json = False,
 ) -> None:
     """Learn the rows of FILE: all of them, or none."""
     with working(f"Learning {file}", as_json):
-        done = opened(model, wait, signing_key).learn(
+        done = opened(
+            model, wait, signing_key, allow_unsigned=allow_unsigned, suppression_key=suppression_key
+        ).learn(
             file,
             reference=reference,
             delimiter=delimiter,

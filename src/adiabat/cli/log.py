@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from adiabat.cli.options import Json, Model, opened
-from adiabat.cli.output import out, show, working
+from adiabat.cli.output import foreign, out, show, working
 
 if TYPE_CHECKING:
     from adiabat.store.log import Entry
@@ -23,7 +23,7 @@ def log(model: Model, as_json: Json = False) -> None:
         return
     table = Table("entry", "time", "operation", "rows", "support", "reference", "hash", box=None)
     for entry in entries:
-        table.add_row(*_cells(entry))
+        table.add_row(*map(foreign, _cells(entry)))
     out.print(table)
 
 
@@ -36,6 +36,8 @@ def _cells(entry: Entry) -> list[str]:
         for name, mark in (("added", "+"), ("removed", "−"), ("revised", "~"))
         if changed.get(name)
     )
+    if "clock_back" in body:
+        sign += f"(the clock went back {body['clock_back']:g} s)"
     return [
         str(entry.seq),
         body["time"][:19].replace("T", " "),

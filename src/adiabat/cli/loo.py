@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.markup import escape
 from rich.table import Column, Table
 
 from adiabat.cli.options import HoldScaling, Json, Model, opened
-from adiabat.cli.output import advance, out, show, working
+from adiabat.cli.output import advance, foreign, out, show, working
 
 if TYPE_CHECKING:
     from adiabat.store.analysis import LeftOut
@@ -52,7 +51,7 @@ def _table(found: LeftOut, suspects: list[dict[str, Any]]) -> Table:
     for item in suspects:
         margin = doubt_text(item["margin"], found.kind)
         labels = (_brief(item["label"]), _brief(item["prediction"])) if labelled else ()
-        table.add_row(escape(item["id"]), *map(escape, labels), margin)
+        table.add_row(*map(foreign, (item["id"], *labels, margin)))
     return table
 
 

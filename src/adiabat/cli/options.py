@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import os
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,6 +13,9 @@ from adiabat.store import open_store
 
 if TYPE_CHECKING:
     from adiabat.store.store import Store
+
+#: The environment's variable that says under which key every model must be signed.
+PUBLIC_KEY: Final = "ADIABAT_PUBLIC_KEY"
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="The folder of the model.")]
 File = Annotated[
@@ -36,6 +40,26 @@ SigningKey = Annotated[
         help="Ed25519 key (PEM) of a model that signs its log.",
     ),
 ]
+AllowUnsigned = Annotated[
+    bool,
+    typer.Option("--allow-unsigned", help="Pass over a signing key where the model is not signed."),
+]
+PublicKey = Annotated[
+    str | None,
+    typer.Option(
+        "--public-key",
+        envvar=PUBLIC_KEY,
+        help="Ed25519 public key (PEM); the log must be signed under it.",
+    ),
+]
+SuppressionKey = Annotated[
+    str | None,
+    typer.Option(
+        "--suppression-key",
+        envvar="ADIABAT_SUPPRESSION_KEY",
+        help="File with the key of the marks of erased ids, if that is kept outside.",
+    ),
+]
 HoldScaling = Annotated[
     bool,
     typer.Option(
@@ -45,6 +69,21 @@ HoldScaling = Annotated[
 Out = Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The file to write.")]
 
 
-def opened(model: str, wait: float = 10.0, signing_key: str | None = None) -> Store:
-    """The store of a command's MODEL."""
-    return open_store(model, wait=wait, signing_key=signing_key, announce=announce)
+def opened(
+    model: str,
+    wait: float = 10.0,
+    signing_key: str | None = None,
+    allow_unsigned: bool = False,
+    suppression_key: str | None = None,
+    public_key: str | None = None,
+) -> Store:
+    """The store of a command's MODEL; a public key in the environment holds for every command."""
+    return open_store(
+        model,
+        wait=wait,
+        signing_key=signing_key,
+        public_key=public_key or os.environ.get(PUBLIC_KEY),
+        suppression_key=suppression_key,
+        allow_unsigned=allow_unsigned,
+        announce=announce,
+    )

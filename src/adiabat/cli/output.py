@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from adiabat.errors import (
     AdiabatError,
@@ -27,7 +28,7 @@ from adiabat.errors import (
     StoreLockedError,
 )
 from adiabat.store.lock import WAITING
-from adiabat.store.words import counted
+from adiabat.store.words import counted, printable
 
 #: Exit codes, as documented in docs/command_line.md.
 OK: Final = 0
@@ -51,6 +52,7 @@ _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (
     (ValueError, BAD_INPUT),
     (TypeError, BAD_INPUT),
     (OSError, STORE),
+    (MemoryError, STORE),
 )
 
 out = Console(highlight=False, soft_wrap=True)
@@ -60,10 +62,15 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 def show(result: dict[str, Any], as_json: bool, lines: list[str]) -> None:
     """Print a result: its fields as one JSON object, or the lines."""
     if as_json:
-        sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(result) + "\n")  # in ASCII, whatever the terminal takes
         return
     for line in lines:
-        out.print(line, markup=False)
+        out.print(foreign(line))
+
+
+def foreign(value: Any) -> Text:
+    """Text that may be a stranger's, for the terminal: never markup, never a control sequence."""
+    return Text(printable(value))
 
 
 _progress: Progress | None = None
@@ -72,9 +79,9 @@ _progress: Progress | None = None
 def announce(sentence: str) -> None:
     """Say what is being done, on a terminal; what is being waited for, always."""
     if _progress is not None:
-        _progress.update(_progress.task_ids[0], description=sentence)
+        _progress.update(_progress.task_ids[0], description=printable(sentence))
     elif sentence.startswith(WAITING):
-        err.print(sentence, style="dim", markup=False)
+        err.print(foreign(sentence), style="dim")
 
 
 def advance(done: int, total: int) -> None:
@@ -91,12 +98,12 @@ def working(what: str, as_json: bool = False) -> Iterator[None]:
         if err.is_terminal:
             columns = (
                 SpinnerColumn(),
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=30),
                 TimeElapsedColumn(),
             )
             with Progress(*columns, console=err, transient=True) as _progress:
-                _progress.add_task(what, total=None)
+                _progress.add_task(printable(what), total=None)
                 yield
         else:
             yield
@@ -113,7 +120,7 @@ def working(what: str, as_json: bool = False) -> Iterator[None]:
 def _fail(message: str, code: int, as_json: bool) -> NoReturn:
     if as_json:
         sys.stdout.write(json.dumps({"error": message, "exit_code": code}) + "\n")
-    err.print(f"adiabat: {message}", style="red", markup=False)
+    err.print(foreign(f"adiabat: {message}"), style="red")
     raise typer.Exit(code)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from adiabat.cli.options import Json, Model, opened
+from adiabat.cli.options import Json, Model, PublicKey, opened
 from adiabat.cli.output import show, working
 from adiabat.errors import InputFileError
 
@@ -19,13 +19,14 @@ def receipt(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="OUT", help="A .json or .html file.")
     ] = None,
+    public_key: PublicKey = None,
     as_json: Json = False,
 ) -> None:
     """Say what was erased under REFERENCE, after a verification."""
     with working("Verifying", as_json):
         from adiabat.store.receipt import receipt_page
 
-        store = opened(model)
+        store = opened(model, public_key=public_key)
         if out is not None:
             store.require_outside(out)
         content = store.receipt(reference)
@@ -33,7 +34,7 @@ def receipt(
             if out.lower().endswith((".html", ".htm")):
                 text = receipt_page(content)
             elif out.lower().endswith(".json"):
-                text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+                text = json.dumps(content, indent=2) + "\n"
             else:
                 raise InputFileError(f"{out!r} must end in .json or .html; rename it")
             with open(out, "w", encoding="utf-8") as file:

@@ -3,7 +3,17 @@
 
 from __future__ import annotations
 
-from adiabat.cli.options import HoldScaling, Json, Model, Out, Reference, SigningKey, Wait, opened
+from adiabat.cli.options import (
+    AllowUnsigned,
+    HoldScaling,
+    Json,
+    Model,
+    Out,
+    Reference,
+    SigningKey,
+    Wait,
+    opened,
+)
 from adiabat.cli.output import advance, show, working
 
 
@@ -14,11 +24,12 @@ def report(
     reference: Reference = None,
     wait: Wait = 10.0,
     signing_key: SigningKey = None,
+    allow_unsigned: AllowUnsigned = False,
     as_json: Json = False,
 ) -> None:
     """Write a page (HTML) about the model to OUT, and the fact to the log: it names ids."""
     with working(f"Writing {out}", as_json):
-        done = opened(model, wait, signing_key).report(
+        done = opened(model, wait, signing_key, allow_unsigned).report(
             out, reference=reference, hold_scaling=hold_scaling, n_jobs=-1, progress=advance
         )
     show({"out": out, **done}, as_json, [f"Wrote {out} (log entry {done['entry']})."])

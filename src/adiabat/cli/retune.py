@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from adiabat.cli.options import DryRun, Json, Model, Reference, SigningKey, Wait, opened
+from adiabat.cli.options import (
+    AllowUnsigned,
+    DryRun,
+    Json,
+    Model,
+    Reference,
+    SigningKey,
+    Wait,
+    opened,
+)
 from adiabat.cli.outcomes import outcome_lines
 from adiabat.cli.output import show, working
 from adiabat.cli.parameters import as_parameter
@@ -33,6 +42,7 @@ def retune(
     dry_run: DryRun = False,
     wait: Wait = 10.0,
     signing_key: SigningKey = None,
+    allow_unsigned: AllowUnsigned = False,
     as_json: Json = False,
 ) -> None:
     """Change parameters; the model follows the optimum there."""
@@ -44,7 +54,7 @@ def retune(
     with working("Retuning", as_json):
         if refresh == bool(parameters):
             raise InputFileError("give parameters to change, or --refresh, and not both")
-        store = opened(model, wait, signing_key)
+        store = opened(model, wait, signing_key, allow_unsigned)
         if refresh:
             done = store.refresh(reference=reference, dry_run=dry_run)
         else:

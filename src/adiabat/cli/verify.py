@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adiabat.cli.options import Json, Model, opened
+from adiabat.cli.options import Json, Model, PublicKey, opened
 from adiabat.cli.output import CHECK_FAILED, certificate_sentence, show, working
 
 
@@ -16,16 +16,16 @@ def verify(
     retrain: Annotated[
         bool, typer.Option("--retrain", help="Also fit anew from the stored rows and compare.")
     ] = False,
-    public_key: Annotated[
-        str | None, typer.Option("--public-key", help="PEM; the log must be signed under it.")
-    ] = None,
+    public_key: PublicKey = None,
     as_json: Json = False,
 ) -> None:
     """Check the files, the log, the rows and the model. Exit code 1 if anything does not hold."""
     with working("Verifying", as_json):
-        found = opened(model).verify(retrain=retrain, public_key=public_key)
+        found = opened(model, public_key=public_key).verify(retrain=retrain)
     lines = [f"holds: {said}" for said in found.checks]
     lines += [f"DOES NOT HOLD: {problem}" for problem in found.problems]
+    if found.repairable:
+        lines.append(f"Only the model is at fault: adiabat repair {model} fits it again.")
     if found.ok:
         lines.append(certificate_sentence(found.certificate))
         if found.retrained is not None:

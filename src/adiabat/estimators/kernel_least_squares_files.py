@@ -16,9 +16,11 @@ import scipy.sparse as sp
 from adiabat.archive import read_archive, write_archive
 from adiabat.errors import ModelFileError, NotOptimalError
 from adiabat.estimators.kernel_least_squares_model import KernelModel
-from adiabat.estimators.least_squares_files import plain, report_fields, report_from
+from adiabat.estimators.least_squares_files import plain
 from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.reading import report_fields, report_from
 from adiabat.estimators.validation import require_square
+from adiabat.inputs import csr_from_parts
 from adiabat.kernels import Kernel
 
 
@@ -104,10 +106,11 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
     if rest.shape != alpha.shape or any(a.dtype != np.float64 for a in (alpha, rest, bias)):
         raise ValueError("the solution has the wrong size or type")
     estimator._model = replace(model, machine=machine.with_solution(alpha, rest, bias))
-    if not estimator.certificate().ok:
+    certificate = estimator.certificate()
+    if not certificate.ok:
         raise ValueError("the weights are not the solution on the rows")
     estimator._after_change()
-    estimator.last_update_ = report_from(manifest["report"])
+    estimator.last_update_ = report_from(manifest["report"], certificate)
     if "feature_names_in" in manifest:
         estimator.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
     return estimator
@@ -115,11 +118,9 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
 
 def _rows_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Any:
     if manifest["sparse"]:
-        X: Any = sp.csr_array(
-            (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]),
-            shape=tuple(manifest["shape"]),
+        X: Any = csr_from_parts(
+            arrays["X_data"], arrays["X_indices"], arrays["X_indptr"], manifest["shape"], "X"
         )
-        X.check_format()
         values = X.data
     else:
         X = values = arrays["X"]

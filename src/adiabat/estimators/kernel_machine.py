@@ -26,6 +26,7 @@ from adiabat.estimators.evidence import certify
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Model
 from adiabat.estimators.persistence import load_state, pack, save_state, unpack
+from adiabat.estimators.reading import report_from
 from adiabat.estimators.retaining import carry_out
 from adiabat.estimators.tuning import Tunable
 from adiabat.estimators.validation import (
@@ -220,9 +221,14 @@ class KernelMachine(Tunable, WhatIf):
     def _from_file(cls, path: str | os.PathLike[str]) -> Any:
         estimator = cls()
         state = load_state(path, cls.__name__, set(estimator.get_params()))
+        report = state.pop("last_update_")
         estimator.__setstate__(state)
+        estimator._validate_params()
         estimator._after_change()
-        if not certify(estimator._model, {}, afresh=False).ok:
+        # Kernel values, residuals and verdict were all made anew from the rows just now.
+        certificate = estimator._certify(afresh=False)
+        estimator.last_update_ = report_from(report, certificate)
+        if not certificate.ok:
             raise ModelFileError(
                 f"{os.fspath(path)!r} holds a model that is not the optimum on its rows; restore "
                 "it from a copy, or fit it again"

@@ -16,13 +16,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from adiabat.archive import read_archive, write_archive
-from adiabat.certificate import Certificate
-from adiabat.engine.report import UpdateReport
 from adiabat.errors import ModelFileError
 from adiabat.estimators.row_hashes import RowHashes
+from adiabat.estimators.reading import report_fields, report_from
 from adiabat.feature_maps import BY_NAME, FeatureMap
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
-from adiabat.lssvm.evidence import certify
 from adiabat.lssvm.machine import LeastSquares, NotSettled
 from adiabat.lssvm.moments import Moments
 
@@ -107,8 +105,6 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
         float(parameters["tol"]), combine,
     )  # fmt: skip
     model = replace(model, solution=solution)
-    if not certify(model, {}, afresh=True).ok:
-        raise ValueError("w is not the solution of its moments")
     estimator._model, estimator._map = model, fitted
     estimator.n_features_in_ = n_features
     estimator._held_parameters = {
@@ -120,7 +116,10 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
         estimator._hashes = RowHashes.from_arrays(arrays)
         if len(estimator._hashes) != moments.n:
             raise ValueError("the hashes of the rows are not as many as the rows")
-    estimator.last_update_ = report_from(manifest["report"])
+    certificate = estimator.certificate()
+    if not certificate.ok:
+        raise ValueError("w is not the solution of its moments")
+    estimator.last_update_ = report_from(manifest["report"], certificate)
     if "feature_names_in" in manifest:
         estimator.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
     if "classes" in arrays:
@@ -188,21 +187,6 @@ def _map_from(fields: Any, arrays: dict[str, Any]) -> Any:
     if "landmarks" in arrays:
         parameters["landmarks"] = arrays["landmarks"]
     return BY_NAME[fields["name"]](**parameters)
-
-
-def report_fields(report: UpdateReport) -> dict[str, Any]:
-    """A report as plain values."""
-    fields = {
-        name: getattr(report, name) for name in report.__dataclass_fields__ if name != "trace"
-    }
-    return {**fields, "certificate": report.certificate.to_fields()}
-
-
-def report_from(fields: dict[str, Any]) -> UpdateReport:
-    """The report of `report_fields`."""
-    fields = dict(fields)
-    certificate = Certificate.from_fields(fields.pop("certificate"))
-    return UpdateReport(certificate=certificate, trace=None, **fields)
 
 
 def plain(value: Any) -> Any:

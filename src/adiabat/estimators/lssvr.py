@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array
 from adiabat.estimators.least_squares_analysis import Analysis
 from adiabat.estimators.least_squares_merge import Merging
 from adiabat.estimators.least_squares_rows import Plan, Rows
+from adiabat.estimators.validation import MAX_TOL
 from adiabat.lssvm.machine import LeastSquares
 
 FloatArray = npt.NDArray[np.float64]
@@ -72,7 +73,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, Merging, Analysis):
         "rho": [Interval(Real, 0.0, None, closed="neither")],
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, MAX_TOL, closed="right")],
         "remember": [StrOptions({"hashes"}), None],
     }
 

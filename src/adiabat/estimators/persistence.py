@@ -15,13 +15,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from adiabat.archive import read_archive, write_archive
-from adiabat.certificate import Certificate, Verdict
+from adiabat.certificate import Verdict
 from adiabat.engine.machine import Snapshot
-from adiabat.engine.report import UpdateReport
 from adiabat.errors import ModelFileError
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Model
+from adiabat.estimators.reading import report_fields
+from adiabat.estimators.validation import MAX_TOL
 from adiabat.formulations import FORMULATIONS
+from adiabat.inputs import csr_from_parts
 from adiabat.kernels import Kernel
 from adiabat.retention.policy import Policy, from_dict, to_dict
 
@@ -92,7 +94,7 @@ def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, An
         "gamma": float(state["gamma_"]),
         "machines": [list(key) for key in packed["machines"]],
         "biases": [rows["b"] for rows in packed["machines"].values()],
-        "report": _report_fields(state["last_update_"], packed["ledger"]),
+        "report": report_fields(state["last_update_"]),
         "sparse": sp.issparse(packed["X"]),
     }
     arrays: dict[str, Any] = {
@@ -140,11 +142,9 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     fields = dict(manifest["formulation"])
     formulation = FORMULATIONS[fields.pop("name")].from_dict(fields)
     if manifest["sparse"]:
-        X: Any = sp.csr_array(
-            (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]),
-            shape=tuple(manifest["shape"]),
+        X: Any = csr_from_parts(
+            arrays["X_data"], arrays["X_indices"], arrays["X_indptr"], manifest["shape"], "X"
         )
-        X.check_format()
     else:
         X = arrays["X"]
     machines = {}
@@ -165,21 +165,16 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     _require_sound(packed)
     if int(manifest["n_features_in"]) != X.shape[1]:
         raise ValueError("the number of features is not that of the rows")
-    report = dict(manifest["report"])
-    evidence = dict(report.pop("certificate"))
-    evidence["held_fixed"] = MappingProxyType(_unplain(evidence["held_fixed"]))
-    if evidence.get("worst") is not None:
-        worst = packed["ledger"].ids[int(evidence["worst"])]
-        evidence["worst"] = worst.item() if isinstance(worst, np.generic) else worst
-    certificate = Certificate.from_fields(evidence)
+    held = _unplain_all(manifest["held"])
+    _require_held(held, packed, set(manifest["parameters"]))
     state: dict[str, Any] = {
         **_unplain_all(manifest["parameters"]),
-        "_held_parameters": _unplain_all(manifest["held"]),
+        "_held_parameters": held,
         "_model": packed,
         "_checked_parameters": (),
-        "gamma_": float(manifest["gamma"]),
+        "gamma_": packed["kernel"].gamma,
         "n_features_in_": int(manifest["n_features_in"]),
-        "last_update_": UpdateReport(certificate=certificate, trace=None, **report),
+        "last_update_": manifest["report"],  # until the judge has looked at the model
     }
     if "feature_names_in" in manifest:
         state["feature_names_in_"] = np.array(manifest["feature_names_in"], dtype=object)
@@ -198,7 +193,7 @@ def _require_sound(packed: dict[str, Any]) -> None:
         raise ValueError("an array has the wrong type")
     if not (np.isfinite(X.data if sp.issparse(X) else X).all() and np.isfinite(weight).all()):
         raise ValueError("an array has values that are not finite")
-    if (n and weight.min() < 0.0) or not packed["tol"] > 0.0:
+    if (n and weight.min() < 0.0) or not 0.0 < packed["tol"] <= MAX_TOL:
         raise ValueError("a weight or tol is out of range")
     formulation.require_sound(target)
     if set(packed["machines"]) != set(formulation.machines(target)):
@@ -216,16 +211,16 @@ def _require_sound(packed: dict[str, Any]) -> None:
             raise ValueError("a bias is not finite")
 
 
-def _report_fields(report: UpdateReport, ledger: Ledger) -> dict[str, Any]:
-    certificate = report.certificate
-    fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
-    del fields["trace"]
-    fields["certificate"] = certificate.to_fields()
-    # pairs, since JSON would not keep the order of a dictionary
-    fields["certificate"]["held_fixed"] = _plain("held_fixed", certificate.held_fixed)
-    if certificate.worst is not None:  # by its place: ids stand in the ledger alone
-        fields["certificate"]["worst"] = int(ledger.locate([certificate.worst])[0])
-    return fields
+def _require_held(held: dict[str, Any], packed: dict[str, Any], parameters: set[str]) -> None:
+    """Refuse parameters said to have shaped the model that are not those of its problem."""
+    kernel, formulation = packed["kernel"], packed["formulation"]
+    if not set(held) <= parameters:
+        raise ValueError("parameters are held that the estimator does not have")
+    shape = {"kernel": kernel.name, "degree": kernel.degree, "coef0": kernel.coef0}
+    shape |= {name: getattr(formulation, name, None) for name in ("C", "epsilon", "nu")}
+    for name, value in shape.items():
+        if value is not None and name in held and held[name] != value:
+            raise ValueError(f"the model has another {name} than is held")
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.archive import HeldArchive, read_archive, write_archive
 from adiabat.errors import ModelFileError
+from adiabat.inputs import csr_from_parts
 from adiabat.preprocessing.scaler import StandardScaler
 
 _ROWS = ("X", "X_data", "X_indices", "X_indptr")
@@ -97,9 +98,9 @@ def _rows_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Any:
     if "X" in arrays:
         raw: Any = arrays["X"]
     else:
-        parts = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"])
-        raw = sp.csr_array(parts, shape=tuple(manifest["shape"]))
-        raw.check_format()
+        raw = csr_from_parts(
+            arrays["X_data"], arrays["X_indices"], arrays["X_indptr"], manifest["shape"], "X"
+        )
     if raw.ndim != 2 or raw.dtype != np.float64:
         raise ValueError("the rows have the wrong shape or type")
     if not np.isfinite(raw.data if sp.issparse(raw) else raw).all():

@@ -12,11 +12,15 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, validate_data
 
+from adiabat.inputs import require_csr, require_width
 from adiabat.kernels import KERNEL_NAMES
 from adiabat.preprocessing.weights import check_weights as check_weights
 from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
+
+#: The largest `tol`: a looser one would call a model optimal that has learned nothing.
+MAX_TOL: Final = 1e-2
 
 #: Parameters that every kernel machine has.
 KERNEL_CONSTRAINTS: Final[dict[str, list[Any]]] = {
@@ -24,7 +28,7 @@ KERNEL_CONSTRAINTS: Final[dict[str, list[Any]]] = {
     "degree": [Interval(Real, 0, None, closed="left")],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
-    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "tol": [Interval(Real, 0.0, MAX_TOL, closed="right")],
     "solver": [StrOptions({"auto", "path", "exchange"})],
     "retain": [Policy, None],
 }
@@ -41,6 +45,9 @@ def check_rows(
     """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
     if not reset and _is_plain(estimator, X, y):
         return X if isinstance(y, str) else (X, y)
+    if sp.issparse(X):
+        X = require_csr(X)
+        require_width(X.shape[1])
     try:
         return validate_data(
             estimator, X, y, accept_sparse="csr" if sparse else False, accept_large_sparse=True,

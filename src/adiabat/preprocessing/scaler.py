@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from adiabat.inputs import require_csr
 from adiabat.preprocessing.moments import Moments
 from adiabat.preprocessing.weights import check_weights
 
@@ -158,7 +159,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         try:
             self._validate_params()
             X = validate_data(
-                self, X, accept_sparse="csr", dtype=FLOAT_DTYPES, reset=afresh,
+                self, _sound(X), accept_sparse="csr", dtype=FLOAT_DTYPES, reset=afresh,
                 ensure_all_finite="allow-nan",
             )  # fmt: skip
             self._require_centrable(X)
@@ -214,8 +215,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _usable(self, X: Any, copy: bool | None) -> Any:
         X = validate_data(
-            self, X, accept_sparse="csr", dtype=FLOAT_DTYPES, reset=False, force_writeable=True,
-            copy=self.copy if copy is None else copy, ensure_all_finite="allow-nan",
+            self, _sound(X), accept_sparse="csr", dtype=FLOAT_DTYPES, reset=False,
+            force_writeable=True, copy=self.copy if copy is None else copy,
+            ensure_all_finite="allow-nan",
         )  # fmt: skip
         self._require_centrable(X)
         return X
@@ -259,3 +261,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError("the scaler has no rows")
         scaler._hold(moments, bool(fields["weighted"]))
         return scaler
+
+
+def _sound(X: Any) -> Any:
+    return require_csr(X) if sp.issparse(X) else X

@@ -28,6 +28,7 @@ def create_store(
     classes: Sequence[Any] | None = None,
     scale: str | bool | None = None,
     signing_key: str | os.PathLike[str] | None = None,
+    suppression_key: str | os.PathLike[str] | None = None,
     **parameters: Any,
 ) -> Store:
     """Make a store.
@@ -52,6 +53,9 @@ def create_store(
         faster.
     signing_key : path-like, optional
         Ed25519 key in PEM; every entry of the log is then signed, and every change needs the key.
+    suppression_key : path-like, optional
+        A file with at least 32 random bytes, kept outside the folder, under which erased ids are
+        marked. Without it the key is in the folder, and whoever has that can test guesses.
     **parameters
         Of the estimator: ``C``, ``kernel``, ...
 
@@ -75,6 +79,7 @@ def create_store(
     _require_extra()
     from adiabat.store.creation import create
     from adiabat.store.settings import Settings
+    from adiabat.store.signing import Keys
 
     settings = Settings(
         task=task,
@@ -93,8 +98,8 @@ def create_store(
         classes=None if classes is None else list(classes),
         scale="exact" if scale is True else scale or None,
     )
-    create(os.fspath(path), settings, signing_key)
-    return open_store(path, signing_key=signing_key)
+    create(os.fspath(path), settings, Keys.read(signing_key, None, suppression_key))
+    return open_store(path, signing_key=signing_key, suppression_key=suppression_key)
 
 
 def open_store(
@@ -102,6 +107,9 @@ def open_store(
     *,
     wait: float = 10.0,
     signing_key: str | os.PathLike[str] | None = None,
+    public_key: str | os.PathLike[str] | None = None,
+    suppression_key: str | os.PathLike[str] | None = None,
+    allow_unsigned: bool = False,
     announce: Callable[[str], None] | None = None,
 ) -> Store:
     """Open a store as of its last acknowledged operation.
@@ -113,7 +121,14 @@ def open_store(
     wait : float, default=10
         Seconds to wait for another process that is changing it.
     signing_key : path-like, optional
-        Ed25519 key in PEM, for a store that signs its log.
+        Ed25519 key in PEM, to change a store that signs its log. The store must be signed under it.
+    public_key : path-like, optional
+        Ed25519 public key in PEM: the store must be signed under it, which nothing in the folder
+        can say for itself.
+    suppression_key : path-like, optional
+        For a store that marks erased ids under a key outside of its folder.
+    allow_unsigned : bool, default=False
+        Whether a signing key may be given for a store that is not signed; it is then not used.
     announce : callable, optional
         Told in a few words what is being done, or who is being waited for.
 
@@ -131,7 +146,15 @@ def open_store(
     _require_extra()
     from adiabat.store.store import Store
 
-    return Store(path, wait=wait, signing_key=signing_key, announce=announce)
+    return Store(
+        path,
+        wait=wait,
+        signing_key=signing_key,
+        public_key=public_key,
+        suppression_key=suppression_key,
+        allow_unsigned=allow_unsigned,
+        announce=announce,
+    )
 
 
 def _require_extra() -> None:

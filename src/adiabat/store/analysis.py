@@ -16,7 +16,8 @@ from adiabat.analysis.cross_validation import cross_validate as validated
 from adiabat.errors import StoreError
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.store import records
-from adiabat.store.session import Session
+from adiabat.store.session import Change, Session
+from adiabat.store.settings import Settings
 from adiabat.store.tasks import TASKS, Rows, is_fitted, machine, plain
 
 FloatArray = npt.NDArray[np.float64]
@@ -88,10 +89,32 @@ def leave_one_out(
     progress: Progress | None = None,
 ) -> LeftOut:
     """Exact leave-one-out of the model on its own rows."""
-    with session.reading() as (connection, _, settings):
-        task = TASKS[settings.task]
-        model = _usable(session)
-        ids, rows = _rows(connection, settings.n_features)
+    with session.using(_rows) as view:
+        _require_fitted(session.folder, view.model)
+        session.say("Leaving each row out")
+        return left_out(view.settings, view.model, view.found, hold_scaling, n_jobs, progress)
+
+
+def left_out_of(
+    change: Change, hold_scaling: bool, n_jobs: int | None, progress: Progress | None
+) -> LeftOut:
+    """Exact leave-one-out of the model of a change that is under way."""
+    found = _rows(change.connection, change.settings)
+    return left_out(change.settings, change.model, found, hold_scaling, n_jobs, progress)
+
+
+def left_out(
+    settings: Settings,
+    model: Any,
+    found_rows: tuple[list[str], Rows],
+    hold_scaling: bool,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> LeftOut:
+    """Exact leave-one-out of a model on the ids and rows that it has learned."""
+    ids, rows = found_rows
+    task = TASKS[settings.task]
+    task.require_own(model, rows)
     if hold_scaling and settings.scale is None:
         raise ValueError("hold_scaling is for a model that scales its features; leave it out")
     options: dict[str, Any] = {}
@@ -99,7 +122,6 @@ def leave_one_out(
         options = {"n_jobs": n_jobs, "progress": progress}
     if settings.scale is not None:
         options["hold_scaling"] = hold_scaling
-    session.say("Leaving each row out")
     found = model.leave_one_out(*(() if task.keeps_rows else _arguments(rows)), **options)
     held = ", the scaling held" if hold_scaling or settings.scale == "held" else ""
     predictions = np.asarray(found.prediction)
@@ -119,21 +141,22 @@ def leave_one_out(
 def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[str, Any]:
     """Exact cross-validation of the model on its own rows."""
     started = time.perf_counter()
-    with session.reading() as (connection, _, settings):
-        task = TASKS[settings.task]
+    with session.using(_rows) as view:
+        task = TASKS[view.settings.task]
         if task.target is None:
             raise ValueError(
-                f"a model of task {settings.task!r} has no labels to score folds against; loo says "
-                "which of its rows it would take for strangers"
+                f"a model of task {view.settings.task!r} has no labels to score folds against; loo "
+                "says which of its rows it would take for strangers"
             )
-        model = _usable(session)
-        _, rows = _rows(connection, settings.n_features)
-    if task.keeps_rows:
-        scores = validated(model, cv=folds, scoring=scoring)["test_score"]
-    else:
-        X, y, weights = _arguments(rows)
-        found = model.cross_validate(X, y, cv=folds, scoring=scoring, sample_weight=weights)
-        scores = np.asarray(found.test_score)
+        model, (_, rows) = view.model, view.found
+        _require_fitted(session.folder, model)
+        if task.keeps_rows:
+            scores = validated(model, cv=folds, scoring=scoring)["test_score"]
+        else:
+            task.require_own(model, rows)
+            X, y, weights = _arguments(rows)
+            found = model.cross_validate(X, y, cv=folds, scoring=scoring, sample_weight=weights)
+            scores = np.asarray(found.test_score)
     return {
         "folds": folds,
         "scoring": scoring or ("accuracy" if task.target == "class" else "r2"),
@@ -145,16 +168,14 @@ def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[st
     }
 
 
-def _usable(session: Session) -> Any:
-    model = session.model()
+def _require_fitted(folder: str, model: Any) -> None:
     if not is_fitted(model):
-        raise StoreError(f"{session.folder!r} has learned nothing yet; learn some rows first")
-    return model
+        raise StoreError(f"{folder!r} has learned nothing yet; learn some rows first")
 
 
-def _rows(connection: sa.Connection, n_features: int) -> tuple[list[str], Rows]:
+def _rows(connection: sa.Connection, settings: Settings) -> tuple[list[str], Rows]:
     held = list(records.read_all(connection))
-    return [record.id for record in held], records.as_rows(held, n_features)
+    return [record.id for record in held], records.as_rows(held, settings.n_features)
 
 
 def _arguments(rows: Rows) -> tuple[Any, Any, Any]:

@@ -11,9 +11,10 @@ import numpy as np
 
 from adiabat.store import records
 from adiabat.store.digests import new_keys
-from adiabat.store.encoding import Batch, encode_revision
+from adiabat.store.encoding import Batch, encode_revision, require_affordable
 from adiabat.store.records import Record
 from adiabat.store.session import Change
+from adiabat.store.settings import Settings
 from adiabat.store.suppression import add_marks
 from adiabat.store.tables import Table
 from adiabat.store.tasks import TASKS, Rows, is_fitted, machine, plain
@@ -113,12 +114,70 @@ def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
 
 def settle_again(change: Change) -> None:
     """Take again from the rows what was taken from rows and then held."""
+    dropped = _drop_categories(change)
+    if dropped:
+        # A log holds no value of a row: how many, not which.
+        change.body["details"] = {"categories_dropped": dropped}
+        change.purges = True
+        change.model = _new_model(change.settings)
+        fit_again(change)
+        return
     if not is_fitted(change.model):
         change.idle = True
         return
     if not hasattr(change.model, "refresh"):
         raise ValueError(f"a model of task {change.settings.task!r} holds nothing to refresh")
     change.model.refresh()
+
+
+def fit_again(change: Change) -> int:
+    """Teach the change's estimator, which has learned nothing, all rows; how many."""
+    held = list(records.read_all(change.connection))
+    if held:
+        rows = records.as_rows(held, change.settings.n_features)
+        numbers = np.array([record.number for record in held], dtype=np.int64)
+        task = TASKS[change.settings.task]
+        require_affordable(change.settings.n_features, task)
+        task.learn(change.model, numbers, rows.X, rows.labels, rows.weights)
+    return len(held)
+
+
+def _new_model(settings: Settings) -> Any:
+    return TASKS[settings.task].create(settings.parameters, settings.scale)
+
+
+def _drop_categories(change: Change) -> int:
+    """Forget categories that rows had fixed and no row has any more; how many those are."""
+    settings = change.settings
+    columns = settings.features if isinstance(settings.features, list) else []
+    held = list(records.read_all(change.connection))
+    X = records.decode_features([record.features for record in held], settings.n_features)
+    kept, features, at = [], [], 0
+    for column in columns:
+        width = len(column.get("values", (0,)))
+        stays = np.ones(width, dtype=bool)
+        if column["kind"] == "category" and settings.categories.get(column["name"]) is None:
+            stays = X[:, at : at + width].any(axis=0)
+            values = [value for value, stay in zip(column["values"], stays, strict=True) if stay]
+            column = {**column, "values": values}
+        kept.append(stays)
+        features.append(column)
+        at += width
+    stays = np.concatenate(kept) if kept else np.ones(0, dtype=bool)
+    if stays.all():
+        return 0
+    if not held:  # the next rows say anew which columns there are
+        change.settings = replace(settings, features=None, label_kind=None)
+        return int(np.sum(~stays))
+    change.settings = replace(settings, features=features)
+    narrowed = [
+        replace(record, features=row)
+        for record, row in zip(held, records.encode_features(X[:, stays]), strict=True)
+    ]
+    records.replace(change.connection, narrowed)
+    change.dataset.remove(record.leaf for record in held)
+    change.dataset.add(record.leaf for record in narrowed)
+    return int(np.sum(~stays))
 
 
 def _corrected(found: Sequence[Record], new: Rows) -> list[Record]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -20,18 +21,19 @@ from sqlalchemy.schema import CreateTable
 
 from adiabat.errors import StoreDamagedError, StoreError
 from adiabat.store import schema
+from adiabat.store.folder import DATABASE
 
-DATABASE: Final = "store.sqlite"
 APPLICATION_ID: Final = 0x41444941  # "ADIA"
-_BUSY_MS: Final = 60_000
+#: How long SQLite waits for others to finish reading or writing.
+BUSY_SECONDS: Final = 60.0
+_SINCE: Final = "since"
+_JOURNAL_MODE: Final = "delete"
 _PRAGMAS: Final = (
-    "journal_mode=DELETE",
     "synchronous=EXTRA",
     "secure_delete=ON",
     "temp_store=MEMORY",
     "trusted_schema=OFF",
     "cell_size_check=ON",
-    f"busy_timeout={_BUSY_MS}",
 )
 
 
@@ -43,8 +45,15 @@ def connect(folder: str) -> sa.Engine:
         connection = sqlite3.connect(
             f"file:{_quoted(path)}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
         )
-        for pragma in _PRAGMAS:
+        for pragma in (f"busy_timeout={round(1000 * BUSY_SECONDS)}", *_PRAGMAS):
             connection.execute(f"PRAGMA {pragma}").fetchall()
+        # The mode of every store ever made; another would need files that nobody accounts for.
+        ((mode,),) = connection.execute("PRAGMA journal_mode").fetchall()
+        if mode != _JOURNAL_MODE:
+            connection.close()
+            raise StoreDamagedError(
+                f"{folder!r} holds a database that is not a store's; restore it from a copy"
+            )
         return connection
 
     # No pool: a connection that is closed holds no file, no lock and no page in memory.
@@ -54,6 +63,10 @@ def connect(folder: str) -> sa.Engine:
     def begin(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    @sa.event.listens_for(engine, "before_cursor_execute")
+    def note_time(connection: sa.Connection, *_: Any) -> None:
+        connection.info[_SINCE] = time.monotonic()
 
     return engine
 
@@ -73,13 +86,18 @@ def create(folder: str) -> sa.Engine:
 @contextmanager
 def transaction(engine: sa.Engine, *, writes: bool = False) -> Iterator[sa.Connection]:
     """A transaction: all of it durable at the end, or none. SQLite's errors in our words."""
+    started = time.monotonic()
+    info: dict[Any, Any] = {}
     try:
-        with engine.connect().execution_options(writes=writes) as connection, connection.begin():
-            yield connection
+        with engine.connect().execution_options(writes=writes) as connection:
+            info = connection.info
+            with connection.begin():
+                yield connection
+                info[_SINCE] = time.monotonic()
     except sa.exc.DBAPIError as error:
-        raise _translated(error.orig or error) from error
+        raise _translated(error.orig or error, info.get(_SINCE, started)) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise _translated(error) from error
+        raise _translated(error, info.get(_SINCE, started)) from error
 
 
 def require_ours(connection: sa.Connection, folder: str) -> int:
@@ -123,18 +141,30 @@ def integrity_problems(connection: sa.Connection) -> list[str]:
     return [] if found == ["ok"] else found
 
 
+def discard_journal(engine: sa.Engine) -> None:
+    """Have SQLite remove a journal that a killed process began and that nothing follows from.
+
+    SQLite passes over a journal without a sound header, and leaves it to the next change.
+    """
+    with transaction(engine, writes=True) as connection:
+        version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA user_version={int(version)}")
+
+
 def vacuum(engine: sa.Engine) -> None:
     """Write the database anew from its content, so that no byte of anything else is left in it."""
+    since = time.monotonic()
     try:
         with engine.connect() as connection:
             connection.connection.dbapi_connection.execute("VACUUM")  # type: ignore[union-attr]
     except sa.exc.DBAPIError as error:
-        raise _translated(error.orig or error) from error
+        raise _translated(error.orig or error, since) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise _translated(error) from error
+        raise _translated(error, since) from error
 
 
-def _translated(error: BaseException) -> StoreError:
+def _translated(error: BaseException, since: float) -> StoreError:
+    """SQLite's error in our words; `since` is when it was last asked for something."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return StoreError("the disk is full; nothing was changed. Free some space and try again")
@@ -145,8 +175,8 @@ def _translated(error: BaseException) -> StoreError:
         )
     if code == sqlite3.SQLITE_BUSY:
         return StoreError(
-            "another process is reading the store and did not finish within "
-            f"{_BUSY_MS // 1000} seconds; nothing was changed. Try again"
+            "another process is using the store and did not finish within "
+            f"{time.monotonic() - since:.1f} seconds; nothing was changed. Try again"
         )
     if code == sqlite3.SQLITE_TOOBIG:
         return StoreError(

@@ -14,25 +14,26 @@ from adiabat.errors import StoreError
 from adiabat.store import connection as database
 from adiabat.store import log, schema
 from adiabat.store.digests import SetDigest, sha256
-from adiabat.store.session import entry_frame, sign
+from adiabat.store.session import entry_frame
 from adiabat.store.settings import Settings
-from adiabat.store.signing import Signer
+from adiabat.store.signing import Keys, Signer, fingerprint, sign
 from adiabat.store.tasks import TASKS, plain
 
 
-def create(path: str, settings: Settings, signing_key: str | os.PathLike[str] | None) -> None:
+def create(path: str, settings: Settings, keys: Keys) -> None:
     """Make a store of these settings in a folder that is not there yet, or empty."""
     _check(settings)
     if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
         raise StoreError(f"{path!r} is there already and not empty; choose another folder")
-    signer = None if signing_key is None else Signer(signing_key)
-    if signer is not None:
-        settings = replace(settings, public_key=signer.public_key.hex())
+    if keys.signer is not None:
+        settings = replace(settings, public_key=keys.signer.public_key.hex())
+    if keys.suppression is not None:
+        settings = replace(settings, pepper="", suppression_key=fingerprint(keys.suppression))
     target = os.path.abspath(path)
     beside = f"{target}.init-{secrets.token_hex(8)}"
     try:
         os.makedirs(beside, mode=0o700)
-        _fill(beside, settings, signer)
+        _fill(beside, settings, keys.signer)
         os.rename(beside, target)
     except OSError as error:
         shutil.rmtree(beside, ignore_errors=True)

@@ -7,9 +7,8 @@ a file has those columns, in any order, and no others.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
@@ -19,9 +18,11 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from adiabat.errors import IdError, InputFileError
+from adiabat.inputs import require_csr, require_memory, require_width
+from adiabat.store.labels import labels_of
 from adiabat.store.settings import Settings
 from adiabat.store.tables import Table
-from adiabat.store.tasks import TASKS, Rows
+from adiabat.store.tasks import TASKS, Rows, Task
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -49,7 +50,7 @@ def encode(table: Table, settings: Settings) -> Batch:
     _require_form(table, features)
     kind, values = settings.label_kind, None
     if TASKS[settings.task].target is not None:
-        values, kind = _labels(table, settings)
+        values, kind = labels_of(table, settings)
     settings = settings.settled(features, kind)
     if "sparse" not in features:
         _refuse_extra(table, settings)
@@ -67,7 +68,7 @@ def encode_questions(table: Table, settings: Settings) -> tuple[list[str] | None
 def encode_arrays(X: Any, y: Any, ids: Any, sample_weight: Any, settings: Settings) -> Batch:
     """Rows of an array whose columns have no names."""
     if sp.issparse(X):
-        return _encode_sparse(sp.csr_array(X), y, ids, sample_weight, settings)
+        return _encode_sparse(sp.csr_array(require_csr(X)), y, ids, sample_weight, settings)
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions; pass rows and columns")
@@ -143,7 +144,7 @@ def encode_revision(table: Table, settings: Settings, old: Rows) -> tuple[Rows, 
                 at += len(column.get("values", (0,)))
             given += [column["name"] for column in present]
     if TASKS[settings.task].target is not None:
-        found, _ = _labels(table, settings, required=False)
+        found, _ = labels_of(table, settings, required=False)
         if found is not None:
             labels = np.array(found)
             given.append(settings.label_column or "label")
@@ -166,6 +167,12 @@ def as_id(value: Any) -> str:
     name = str(value)
     if not name:
         raise IdError("an id is empty; every row needs one")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise IdError(
+            f"id {name!r} is not text in UTF-8; write it without such characters"
+        ) from None
     return name
 
 
@@ -188,7 +195,7 @@ def _ids(table: Table, settings: Settings) -> list[str]:
     name = _id_column(table, settings)
     if table.format == "svmlight" and not table.columns:
         raise InputFileError(f"{table.name!r} has no ids; end each line with '# id'")
-    column = _column(table, name, "the ids")
+    column = table.column(name, "the ids")
     if pa.types.is_floating(column.type):
         raise InputFileError(
             f"{table.name!r} has numbers with a fraction or missing values in {name!r}; ids are "
@@ -216,11 +223,18 @@ def _ids(table: Table, settings: Settings) -> list[str]:
 
 def _first_columns(table: Table, settings: Settings) -> Any:
     if table.sparse is not None:
-        return {"sparse": int(table.sparse.shape[1])}
+        width = int(table.sparse.shape[1])
+        try:
+            require_affordable(width, TASKS[settings.task])
+        except ValueError as error:
+            raise InputFileError(
+                f"{table.name!r} has features up to number {width}: {error}; number them from 1 on"
+            ) from error
+        return {"sparse": width}
     special = _special(settings)
     columns: list[dict[str, Any]] = []
     for name in settings.categories:
-        _column(table, name, "a category")
+        table.column(name, "a category")
     for name in table.columns:
         if name in special:
             continue
@@ -234,6 +248,17 @@ def _first_columns(table: Table, settings: Settings) -> Any:
     if not columns:
         raise InputFileError(f"{table.name!r} has no column of features besides id and label")
     return columns
+
+
+# Matrices of moments that a model without rows needs.
+_OF_MOMENTS: Final = 8
+
+
+def require_affordable(width: int, task: Task) -> None:
+    """Refuse so many features that a model of them could not be held; ValueError."""
+    require_width(width, "a file")
+    if not task.keeps_rows:
+        require_memory(8 * _OF_MOMENTS * width * width, f"moments of {width} features")
 
 
 def _require_form(table: Table, features: Any) -> None:
@@ -311,7 +336,7 @@ def _sparse(table: Table, settings: Settings) -> Any:
 
 
 def _numbers(table: Table, name: str) -> FloatArray:
-    column = _column(table, name, "features")
+    column = table.column(name, "features")
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if pa.types.is_decimal(column.type):
@@ -355,67 +380,11 @@ def _first_text(column: Any) -> tuple[int | None, Any]:
 
 
 def _texts(table: Table, name: str) -> list[str | None]:
-    values = _column(table, name, "a category").to_pylist()
+    values = table.column(name, "a category").to_pylist()
     return [None if value is None else str(value) for value in values]
 
 
-# -- labels and weights --------------------------------------------------------------------------
-
-
-def _labels(
-    table: Table, settings: Settings, required: bool = True
-) -> tuple[list[Any] | None, str | None]:
-    kind = settings.label_kind
-    name = settings.label_column or "the label"
-    if table.targets is not None:
-        given: list[Any] = table.targets.tolist()
-    else:
-        if settings.label_column not in table.columns and not required:
-            return None, kind
-        given = _column(table, name, "the labels").to_pylist()
-    parsed = [_number(value) for value in given]
-    for row, value in enumerate(given):
-        if value is None or value == "" or (parsed[row] is not None and _lost(parsed[row])):
-            raise InputFileError(
-                f"{table.name!r} has no label in column {name!r} on {table.place(row)}; fill it "
-                "in, or remove the row"
-            )
-    settled = kind is not None
-    if kind is None:
-        kind = "number"
-        if TASKS[settings.task].target == "class":
-            whole = all(value is not None and value == int(value) for value in parsed)
-            kind = "integer" if whole else "text"
-    wanted = {"integer": "a whole number", "number": "a number", "text": "text"}[kind]
-    values: list[Any] = []
-    for row, value in enumerate(given):
-        number = parsed[row]
-        if kind == "text":
-            values.append(str(value))
-        elif number is None or (kind == "integer" and number != int(number)):
-            raise InputFileError(
-                f"{table.name!r} has the label {value!r} on {table.place(row)}, which is not "
-                f"{wanted}{' as in the first rows' if settled else ''}; correct it"
-            )
-        else:
-            values.append(int(number) if kind == "integer" else number)
-        if settings.classes is not None and str(values[-1]) not in map(str, settings.classes):
-            raise InputFileError(
-                f"{table.name!r} has the label {value!r} on {table.place(row)}, which is none of "
-                f"the classes {', '.join(map(str, settings.classes))}; correct it"
-            )
-    return values, kind
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
-
-
-def _lost(number: float | None) -> bool:
-    return number is not None and not math.isfinite(number)
+# -- weights ---------------------------------------------------------------------------------------
 
 
 def _weights(table: Table, settings: Settings, required: bool = True) -> FloatArray | None:
@@ -429,12 +398,3 @@ def _weights(table: Table, settings: Settings, required: bool = True) -> FloatAr
             f"{table.name!r} has the weight {weights[row]} on {table.place(row)}; weights are >= 0"
         )
     return weights
-
-
-def _column(table: Table, name: str, what: str) -> Any:
-    if name not in table.columns:
-        known = ", ".join(map(repr, list(table.columns)[:10]))
-        raise InputFileError(
-            f"{table.name!r} has no column {name!r} ({what}); its columns are {known}"
-        )
-    return table.columns[name]

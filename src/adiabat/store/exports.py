@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +22,7 @@ from adiabat.store import records
 from adiabat.store.digests import sha256
 from adiabat.store.session import Change, Session
 from adiabat.store.tasks import TASKS, is_fitted, machine
+from adiabat.store.words import printable
 
 
 def export(
@@ -54,33 +53,39 @@ def publish(
 
     The file takes its place once the entry is durable, so that no such file is missing in the log.
     """
-    target = os.path.abspath(path)
-    beside = os.path.join(os.path.dirname(target), f".adiabat-{secrets.token_hex(8)}.tmp")
+    change: Change | None = None
     try:
-        with session.changing(operation, reference) as change:
-            if not is_fitted(change.model):
-                raise StoreError(f"{session.folder!r} has learned nothing yet; learn some rows")
-            write(beside, change)
-            with open(beside, "rb") as file:
-                digest = sha256(file.read())
-            change.model_changed = False
-            change.body["details"] = {
-                "format": form,
-                "file": os.path.basename(target),
-                "sha256": digest,
-            }
-            holds_rows = TASKS[change.settings.task].keeps_rows
-        os.replace(beside, target)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(beside)
+        with session.changing(operation, reference, publishes=os.path.abspath(path)) as change:
+            _draft(session.folder, change, path, form, write)
+    except StoreError:  # of which one kind is a TimeoutError, and so an OSError
+        raise
+    except OSError as error:
+        named = change is not None and change.entry is not None
+        said = "the log names it all the same" if named else "nothing was changed"
+        raise StoreError(f"{path!r} could not be written ({error}); {said}") from error
     assert change.entry is not None
     return {
         "entry": change.entry.seq,
         "hash": change.entry.hash,
-        "holds_rows": holds_rows,
+        "holds_rows": TASKS[change.settings.task].keeps_rows,
         **change.entry.body["details"],
     }
+
+
+def _draft(
+    folder: str, change: Change, path: str, form: str, write: Callable[[str, Change], None]
+) -> None:
+    """Write the draft of a file, and what the log says of it."""
+    if not is_fitted(change.model):
+        raise StoreError(f"{folder!r} has learned nothing yet; learn some rows")
+    assert change.draft is not None
+    write(change.draft.path, change)
+    change.draft.sync()
+    with open(change.draft.path, "rb") as file:
+        digest = sha256(file.read())
+    change.model_changed = False
+    name = printable(os.path.basename(os.path.abspath(path)))
+    change.body["details"] = {"format": form, "file": name, "sha256": digest}
 
 
 def _adiabat(model: Any, path: str) -> None:
@@ -170,3 +175,32 @@ FORMATS: Final[dict[str, Callable[[Any, str], None]]] = {
     "sklearn": _sklearn,
     "onnx": _onnx,
 }
+
+
+def require_outside(folder: str, path: str) -> None:
+    """Refuse a file inside the folder of a store, or where nothing can be written at all."""
+    folder = os.path.realpath(folder)
+    if os.path.commonpath([folder, os.path.realpath(path)]) == folder:
+        raise StoreError(
+            f"{path!r} is inside the store, where erasing could not reach it; choose a place "
+            "outside"
+        )
+    parent = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(parent):
+        raise StoreError(f"{path!r} cannot be written: there is no folder {parent!r}; make it")
+    if os.path.isdir(path):
+        raise StoreError(f"{path!r} is a folder; give the name of a file")
+
+
+def predictions(model: Any, ids: list[str] | None, X: Any) -> dict[str, Any]:
+    """Columns of predictions and decision values, behind the ids if there are any."""
+    columns: dict[str, Any] = {} if ids is None else {"id": ids}
+    columns["prediction"] = model.predict(X)
+    if hasattr(model, "decision_function"):
+        decisions = np.asarray(model.decision_function(X))
+        if decisions.ndim == 1:
+            columns["decision"] = decisions
+        else:
+            for label, values in zip(model.classes_, decisions.T, strict=False):
+                columns[f"decision_{label}"] = values
+    return columns

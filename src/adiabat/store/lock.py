@@ -17,9 +17,9 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final
 
-from adiabat.errors import StoreError, StoreLockedError
+from adiabat.errors import StoreLockedError
+from adiabat.store.folder import is_own, open_lock
 
-LOCK: Final = "lock"
 #: How the sentence begins that says who is being waited for.
 WAITING: Final = "waiting for"
 _PAUSE_SECONDS: Final = 0.02
@@ -34,12 +34,7 @@ def writing(
     announce: Callable[[str], None] | None = None,
 ) -> Iterator[None]:
     """Hold the lock of a store; wait up to `wait` seconds for another to let go of it."""
-    try:
-        descriptor = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise StoreError(
-            f"{folder!r} cannot be written ({error.strerror}); check the permissions of the folder"
-        ) from error
+    descriptor = open_lock(folder)
     try:
         deadline = time.monotonic() + wait
         told = False
@@ -57,26 +52,27 @@ def writing(
         try:
             yield
         finally:
-            with suppress(OSError):
-                os.ftruncate(descriptor, 0)
+            _say(descriptor, None)
     finally:
         os.close(descriptor)
 
 
-def _say(descriptor: int, operation: str) -> None:
-    text = json.dumps(
+def _say(descriptor: int, operation: str | None) -> None:
+    """Write who holds the lock, or with None that nobody does."""
+    text = "" if operation is None else json.dumps(
         {
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "operation": operation,
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-    )
+    )  # fmt: skip
     # Only for readers of the file: the lock holds without it.
     with suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        os.write(descriptor, text.encode())
+        if is_own(descriptor):
+            os.ftruncate(descriptor, 0)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            os.write(descriptor, text.encode())
 
 
 def _holder(descriptor: int) -> str:

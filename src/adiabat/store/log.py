@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -105,8 +106,53 @@ def _entry(seq: Any, text: Any, digest: Any) -> Entry:
         body = json.loads(text)
         if canonical(body) != text or body["seq"] != seq:
             raise ValueError
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        _require_body(body)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreDamagedError(
             f"entry {seq!r} of the log does not match its hash; restore the store from a copy"
         ) from error
     return Entry(seq, body, digest)
+
+
+_TEXT: Final = (str,)
+_TEXT_OR_NONE: Final = (str, type(None))
+_NUMBER: Final = (int, float)
+#: What an entry must have, and of which type; it may have more.
+_FIELDS: Final[dict[str, tuple[type, ...]]] = {
+    "seq": (int,), "operation": _TEXT, "reference": _TEXT_OR_NONE, "details": (dict,),
+    "time": _TEXT, "software": _TEXT, "settings": _TEXT, "sets": (dict, type(None)),
+    "certificate": (dict,), "dataset": (dict,), "model": (dict,), "suppressed": _TEXT,
+    "next_number": (int,), "commitments": (dict,), "previous": _TEXT,
+}  # fmt: skip
+_OF_A_CERTIFICATE: Final[dict[str, tuple[type, ...]]] = {
+    "residual": _NUMBER, "gap": _NUMBER, "tol": _NUMBER, "n_samples": (int,), "n_support": (int,),
+    "ok": (bool,), "held_fixed": (dict,),
+}  # fmt: skip
+_OF_DETAILS: Final[dict[str, tuple[type, ...]]] = {
+    "added": (int,), "removed": (int,), "revised": (int,), "returned": (int,), "refitted": (int,),
+    "suppressed": (bool,), "file": _TEXT, "sha256": _TEXT, "format": _TEXT,
+}  # fmt: skip
+
+
+def _require_body(body: dict[str, Any]) -> None:
+    """Raise ValueError or KeyError unless an entry has what is read from it, of the right types."""
+    _require_kinds(body, _FIELDS)
+    if datetime.fromisoformat(body["time"]).utcoffset() is None:
+        raise ValueError("time")
+    for name in ("dataset", "model"):
+        _require_kinds(body[name], {"before": _TEXT_OR_NONE, "after": _TEXT})
+    for side in ("before", "after"):
+        if body["certificate"][side] is not None:
+            _require_kinds(body["certificate"][side], _OF_A_CERTIFICATE)
+    if body["sets"] is not None:
+        _require_kinds(body["sets"], dict.fromkeys(("margin", "error", "reserve"), (int,)))
+    if "clock_back" in body:
+        _require_kinds(body, {"clock_back": _NUMBER})
+    details = body["details"]
+    _require_kinds(details, {name: _OF_DETAILS[name] for name in details if name in _OF_DETAILS})
+
+
+def _require_kinds(found: dict[str, Any], kinds: dict[str, tuple[type, ...]]) -> None:
+    for name, allowed in kinds.items():
+        if type(found[name]) not in allowed:
+            raise ValueError(name)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -42,6 +43,8 @@ class Outcome:
         one set to another (``{"MARGIN to ERROR": 3}``).
     settled : list or None
         The columns of features, if this operation fixed them.
+    found : list of str
+        What `repair` found wrong with the model; empty if nothing was.
     """
 
     operation: str
@@ -56,6 +59,7 @@ class Outcome:
     dry_run: bool
     moved: dict[str, Any] | None
     settled: Any
+    found: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain JSON."""
@@ -82,7 +86,14 @@ class Watch:
             self._before, self._support = _decisions(change)
             self._sets = sets_by_id(change.model)
 
-    def end(self, change: Change, added: int = 0, removed: int = 0, revised: int = 0) -> None:
+    def end(
+        self,
+        change: Change,
+        added: int = 0,
+        removed: int = 0,
+        revised: int = 0,
+        found: Sequence[str] = (),
+    ) -> None:
         """The model has moved."""
         model = change.model
         fitted = is_fitted(model)
@@ -101,6 +112,7 @@ class Watch:
             "model_seconds": float(model.last_update_.seconds) if fitted else 0.0,
             "moved": moved,
             "settled": None if self._had_columns else change.settings.features,
+            "found": list(found),
         }
 
     def outcome(self, change: Change) -> Outcome:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final, TypeAlias
 
+from adiabat.store.words import printable
+
 Markup: TypeAlias = str
 
 _LONG: Final = 24
@@ -52,7 +54,7 @@ code { font: .88em ui-monospace, "SF Mono", Menlo, monospace; }
 
 def text(value: Any) -> Markup:
     """Any value as text of a page."""
-    return escape("" if value is None else str(value))
+    return escape("" if value is None else printable(value))
 
 
 def page(title: str, parts: Iterable[Markup]) -> str:

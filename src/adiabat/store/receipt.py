@@ -8,6 +8,7 @@ know. It does not name the id: after an erasure nothing here could.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Final
@@ -18,6 +19,7 @@ from adiabat.errors import StoreDamagedError, StoreError
 from adiabat.store import log, schema
 from adiabat.store.pages import Markup, definition_list, page, paragraph, section, table
 from adiabat.store.session import Session
+from adiabat.store.settings import Settings
 from adiabat.store.verification import verify
 from adiabat.store.words import counted
 
@@ -25,25 +27,41 @@ from adiabat.store.words import counted
 PUBLISHING: Final = ("export", "report")
 
 _HELD: Final = (
-    "What was held fixed (such as gamma) was settled from rows that were there at the time, which "
-    "may have been the erased rows too; a refresh takes it again from the rows that are left."
+    "What was held fixed (such as gamma, or the categories of a column) was settled from rows that "
+    "were there at the time, which may have been the erased rows too; a refresh takes it again "
+    "from the rows that are left."
 )
-LIMITS: Final = (
+_SCOPE: Final = (
     "It speaks of this store's folder alone: not of copies or backups of it, of the files the rows "
-    "were learned from, or of exports and reports listed here.",
+    "were learned from, or of exports and reports listed here."
+)
+_CHAIN: Final = (
     "The log is a chain of hashes. That it was not written anew as a whole shows only against a "
-    "signature, or against a hash of its head that was kept elsewhere.",
+    "signature, or against a hash of its head that was kept elsewhere."
+)
+_KEY_UNKNOWN: Final = (
+    "The log is signed under the key that the store itself names. That proves something only to "
+    "those who know the key from elsewhere: give it when the receipt is issued."
+)
+_CUT: Final = (
+    "That the end of the log was not cut off shows only against a hash of its head that was kept "
+    "elsewhere."
 )
 
 
-def receipt(session: Session, reference: str) -> dict[str, Any]:
+def receipt(session: Session, reference: str, public_key: bytes | None) -> dict[str, Any]:
     """The receipt of all erasures under a reference, as plain JSON."""
-    found = verify(session, retrain=False, public_key=None)
+    found = verify(session, retrain=False, public_key=public_key)
     if not found.ok:
         raise StoreDamagedError(
             f"{session.folder!r} does not verify ({found.problems[0]}); no receipt can be issued"
         )
+    if session.pending_purge():
+        with suppress(StoreError):  # then the receipt says so
+            session.finish_purge()
     with session.reading() as (connection, head, settings):
+        expected = public_key or session.keys.expected(settings)
+        pending = session.pending_purge()
         entries = list(log.read_chain(connection))
         marks = {entry.seq: log.read_commitments(connection, entry) for entry in entries}
         signature = connection.execute(
@@ -81,21 +99,49 @@ def receipt(session: Session, reference: str) -> dict[str, Any]:
             "dataset": head.body["dataset"]["after"],
             "certificate": found.certificate,
             "public_key": settings.public_key,
+            "public_key_given": expected is not None,
             "signature": None if signature is None else signature.hex(),
+            "file_written_anew": not pending,
         },
         "statement": [
-            *_statement(reference, erasures, found.certificate, returned),
+            *_statement(reference, erasures, found.certificate, returned, pending),
+            *_signed(settings, expected),
             *(
                 f"What is held fixed was taken again from the rows left in entry {e.seq}."
                 for e in refreshed[:1]
             ),
         ],
-        "limits": list(LIMITS) if refreshed or not _holds(found.certificate) else [*LIMITS, _HELD],
+        "limits": [
+            _SCOPE,
+            _CUT if expected else (_KEY_UNKNOWN if settings.public_key else _CHAIN),
+            *([] if refreshed or not _holds(found.certificate, settings) else [_HELD]),
+            *_clock(entries),
+        ],
     }
 
 
-def _holds(certificate: dict[str, Any] | None) -> bool:
-    return bool(certificate and certificate["held_fixed"])
+def _signed(settings: Settings, expected: bytes | None) -> list[str]:
+    if expected is None:
+        return []
+    return [
+        f"Every entry of the log is signed under the key {expected.hex()}, which was given from "
+        "outside."
+    ]
+
+
+def _clock(entries: Sequence[log.Entry]) -> list[str]:
+    back = [entry.seq for entry in entries if "clock_back" in entry.body]
+    if not back:
+        return []
+    return [
+        f"The clock went back before entry {', '.join(map(str, back))}: times in the log may be "
+        "wrong."
+    ]
+
+
+def _holds(certificate: dict[str, Any] | None, settings: Settings) -> bool:
+    fixed = None in settings.categories.values()
+    return bool(certificate and (certificate["held_fixed"] or fixed))
 
 
 def _erasure(
@@ -135,6 +181,7 @@ def _statement(
     erasures: Sequence[log.Entry],
     certificate: dict[str, Any] | None,
     returned: int,
+    pending: bool,
 ) -> list[str]:
     """What is borne out; with erased ids let back in since, only how it was right after."""
     count = sum(entry.body["details"]["removed"] for entry in erasures)
@@ -162,6 +209,11 @@ def _statement(
             f"Since then {returned} erased id{'s have' if returned != 1 else ' has'} been let back "
             "in on request. Whether from this erasure or from another, the store cannot tell."
         )
+    elif pending:
+        said.append(
+            "The rows, their ids and keys were deleted. What they left in unused parts of the "
+            "store's file has NOT been overwritten yet; opening the store again does it."
+        )
     else:
         said.append(
             "The rows, their ids and keys were deleted, and the store's file was written anew."
@@ -185,6 +237,7 @@ def receipt_page(content: dict[str, Any]) -> str:
                 "Head of the log": content["verified"]["head"],
                 "Digest of the data": content["verified"]["dataset"],
                 "Signature of the head": content["verified"]["signature"] or "none",
+                "Under the key": content["verified"]["public_key"] or "none",
                 "Erased ids let back in since": content["erased_ids_let_back_in_since"],
             }
         ),

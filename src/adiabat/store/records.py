@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import sqlalchemy as sa
 
 from adiabat.errors import StoreDamagedError
+from adiabat.inputs import csr_from_parts
 from adiabat.store.connection import checked_text
 from adiabat.store.digests import canonical, commitment, leaf
 from adiabat.store.schema import records
@@ -86,10 +87,22 @@ def decode_features(rows: Sequence[bytes], n_features: int) -> Any:
         return _decode_sparse(rows, n_features)
     width = 1 + n_features * _FLOAT.itemsize
     if any(len(row) != width or row[:1] != b"d" for row in rows):
-        raise StoreDamagedError("a training row of the store is damaged; restore it from a copy")
+        raise _damaged("it is not as wide as the settings say")
     joined = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), width)
     X: FloatArray = np.ascontiguousarray(joined[:, 1:]).view(_FLOAT).astype(np.float64)
+    _require_finite(X)
     return X
+
+
+def _require_finite(values: FloatArray) -> None:
+    if not np.isfinite(values).all():
+        raise _damaged("it has a value that is not finite")
+
+
+def _damaged(why: str) -> StoreDamagedError:
+    return StoreDamagedError(
+        f"a training row of the store is damaged ({why}); restore it from a copy"
+    )
 
 
 def _decode_sparse(rows: Sequence[bytes], n_features: int) -> Any:
@@ -98,20 +111,18 @@ def _decode_sparse(rows: Sequence[bytes], n_features: int) -> Any:
         (count,) = struct.unpack_from("<q", row, 1) if len(row) >= 9 else (-1,)
         middle = 9 + count * _INDEX.itemsize
         if row[:1] != b"s" or count < 0 or len(row) != middle + count * _FLOAT.itemsize:
-            raise StoreDamagedError(
-                "a training row of the store is damaged; restore it from a copy"
-            )
+            raise _damaged("its entries are not as many as it says")
         counts.append(count)
         indices.append(np.frombuffer(row, _INDEX, count, 9))
         data.append(np.frombuffer(row, _FLOAT, count, middle))
-    return sp.csr_array(
-        (
-            np.concatenate(data).astype(np.float64),
-            np.concatenate(indices).astype(np.int32),
-            np.cumsum(counts, dtype=np.int32),
-        ),
-        shape=(len(rows), n_features),
-    )
+    values = np.concatenate(data).astype(np.float64)
+    columns = np.concatenate(indices).astype(np.int32)
+    bounds = np.cumsum(counts, dtype=np.int64)
+    _require_finite(values)
+    try:
+        return csr_from_parts(values, columns, bounds, (len(rows), n_features), "it")
+    except ValueError as error:
+        raise _damaged(str(error)) from error
 
 
 def encode_labels(labels: Sequence[Any] | None, count: int) -> list[str]:
@@ -125,9 +136,28 @@ def encode_labels(labels: Sequence[Any] | None, count: int) -> list[str]:
 def as_rows(found: Sequence[Record], n_features: int) -> Rows:
     """Features, labels and weights of records."""
     X = decode_features([record.features for record in found], n_features)
-    values = [json.loads(record.label) for record in found]
-    labels = None if not values or values[0] is None else np.array(values)
-    return Rows(X, labels, np.array([record.weight for record in found]))
+    labels = _decode_labels([record.label for record in found])
+    weights = np.array([record.weight for record in found])
+    if len(found) and not (np.isfinite(weights).all() and weights.min() >= 0.0):
+        raise _damaged("its weight is out of range")
+    return Rows(X, labels, weights)
+
+
+def _decode_labels(texts: Sequence[str]) -> Any:
+    """The labels of JSON texts: all whole numbers, all numbers, or all text; None for no labels."""
+    try:
+        decoded = {text: json.loads(text) for text in set(texts)}
+        kinds = {type(value) for value in decoded.values()}
+        if kinds <= {type(None)}:
+            return None
+        labels = np.array([decoded[text] for text in texts])
+        if not (kinds <= {int, float} or kinds == {str}) or labels.dtype.kind not in "iufU":
+            raise ValueError("labels of several kinds")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise ValueError("a label that is not finite")
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise _damaged(f"its label cannot be read: {error}") from error
+    return labels
 
 
 def insert(connection: sa.Connection, new: Iterable[Record]) -> None:
@@ -182,6 +212,11 @@ def ids_by_number(connection: sa.Connection) -> dict[int, str]:
     return {number: checked_text(name) for number, name in connection.execute(chosen)}
 
 
+def count(connection: sa.Connection) -> int:
+    """How many records there are."""
+    return int(connection.execute(sa.select(sa.func.count()).select_from(records)).scalar_one())
+
+
 def known(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
     """Those of the ids that are there."""
     found: set[str] = set()
@@ -209,6 +244,7 @@ def _record(row: Any) -> Record:
     record = Record(number, name, key, features, label, weight, entry)
     sound = (
         isinstance(record.id, str)
+        and isinstance(record.number, int)
         and isinstance(record.key, bytes)
         and isinstance(record.features, bytes)
         and isinstance(record.label, str)
@@ -217,5 +253,5 @@ def _record(row: Any) -> Record:
         and record.leaf == digest
     )
     if not sound:
-        raise StoreDamagedError("a training row of the store is damaged; restore it from a copy")
+        raise _damaged("it does not match its digest")
     return record

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -18,19 +18,36 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from adiabat.errors import StoreDamagedError, StoreError
+from adiabat.errors import (
+    ModelFileError,
+    NotOptimalError,
+    StoreDamagedError,
+    StoreError,
+)
 from adiabat.store import connection as database
+from adiabat.store import folder as files
 from adiabat.store import log, migrations, records, schema
+from adiabat.store.cache import ModelCache
 from adiabat.store.digests import SetDigest, sha256
 from adiabat.store.lock import writing
 from adiabat.store.settings import Settings
-from adiabat.store.signing import Signer
+from adiabat.store.signing import Keys, require_signed, sign
 from adiabat.store.state import pack_model, unpack_model
-from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, set_sizes
+from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine, set_sizes
 
 
 class Abandoned(Exception):
     """Raised inside a change that is not to be kept."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The last acknowledged state: its entry, its settings, and the estimator it left."""
+
+    head: log.Entry
+    settings: Settings
+    model: Any
+    found: Any = None
 
 
 @dataclass
@@ -44,12 +61,14 @@ class Change:
     dataset: SetDigest
     suppressed: SetDigest
     next_number: int
+    keys: Keys
+    purges: bool
     body: dict[str, Any]
     marks: list[bytes] = field(default_factory=list)
-    purges: bool = False
     model_changed: bool = True
     idle: bool = False
     entry: log.Entry | None = None
+    draft: files.Draft | None = None
 
     @property
     def seq(self) -> int:
@@ -58,22 +77,22 @@ class Change:
 
 
 class Session:
-    """The folder, what is known of its last entry, and the model as of then."""
+    """The folder, the keys that its user has, and the model as of the last entry."""
 
     def __init__(
         self,
         folder: str,
         wait: float,
-        signer: Signer | None,
+        keys: Keys,
         announce: Callable[[str], None] | None,
     ) -> None:
         self.folder = folder
         self.wait = wait
-        self.signer = signer
+        self.keys = keys
         self.announce = announce
-        self._model: Any = None
-        self._model_at = -1
-        if not os.path.isfile(os.path.join(folder, database.DATABASE)):
+        self.cache = ModelCache()
+        files.require_plain_files(folder)
+        if not os.path.isfile(os.path.join(folder, files.DATABASE)):
             raise StoreError(f"{folder!r} holds no store; make one with adiabat init")
         self.engine = database.connect(folder)
         with database.transaction(self.engine) as connection:
@@ -83,9 +102,16 @@ class Session:
                 migrations.migrate(self.engine, folder)
         with database.transaction(self.engine) as connection:
             database.require_schema(connection, folder)
-            pending = self._state(connection)["purge"]
+            self._head(connection)
+            pending = bool(self._state(connection)["purge"])
+        if files.needs_cleaning(folder):
+            # Whoever has the lock is writing there, and will clean up after itself; where nothing
+            # can be written, reading may go on.
+            with suppress(StoreError), writing(folder, "clean", 0.0):
+                files.clean(folder)
+                database.discard_journal(self.engine)
         if pending:
-            self._purge_under_lock()
+            self.finish_purge()
 
     # -- read --------------------------------------------------------------------------------------
 
@@ -95,31 +121,28 @@ class Session:
         with database.transaction(self.engine) as connection:
             yield connection, *self._head(connection)
 
+    @contextmanager
+    def using(self, find: Callable[[sa.Connection, Settings], Any] | None = None) -> Iterator[View]:
+        """The last acknowledged state with its model, which does not change during the block.
+
+        `find` reads more of the same state. The database is free again when the block begins.
+        """
+        with ExitStack() as stack:
+            with database.transaction(self.engine) as connection:
+                head, settings = self._head(connection)
+                model = stack.enter_context(
+                    self.cache.borrowed(head.hash, lambda: self.load(connection, head, settings))
+                )
+                found = None if find is None else find(connection, settings)
+            yield View(head, settings, model, found)
+
     def model(self) -> Any:
-        """The estimator as of the last entry: judged, and not to be changed by the caller."""
+        """The estimator as of the last entry: judged, and not changed by anything later."""
         with self.reading() as (connection, head, settings):
-            return self._load(connection, head, settings)
+            return self.cache.lend(head.hash, lambda: self.load(connection, head, settings))
 
-    def _head(self, connection: sa.Connection) -> tuple[log.Entry, Settings]:
-        head = log.read_head(connection)
-        text = database.checked_text(
-            connection.execute(sa.select(schema.settings.c.body)).scalar_one_or_none()
-        )
-        if sha256(text) != head.body["settings"]:
-            raise StoreDamagedError(
-                f"{self.folder!r} has settings other than its log vouches for; restore a copy"
-            )
-        return head, Settings.from_json(text)
-
-    def _state(self, connection: sa.Connection) -> dict[str, Any]:
-        row = connection.execute(sa.select(schema.state)).mappings().first()
-        if row is None or not isinstance(row["model"], bytes):
-            raise StoreDamagedError(f"{self.folder!r} has no state; restore it from a copy")
-        return dict(row)
-
-    def _load(self, connection: sa.Connection, head: log.Entry, settings: Settings) -> Any:
-        if self._model is not None and self._model_at == head.seq:
-            return self._model
+    def load(self, connection: sa.Connection, head: log.Entry, settings: Settings) -> Any:
+        """The estimator of the last entry, read and judged anew."""
         state = self._state(connection)
         said = head.body
         if state["entry"] != head.seq or sha256(state["model"]) != said["model"]["after"]:
@@ -138,53 +161,112 @@ class Session:
                 )
             X = records.decode_features([record.features for record in held], settings.n_features)
             numbers = [record.number for record in held]
-        model = unpack_model(state["model"], settings, X)
+        try:
+            model = unpack_model(state["model"], settings, X)
+        except (ModelFileError, ValueError, TypeError) as error:
+            raise self._unusable(str(error).partition(";")[0]) from error
+        if is_fitted(model) and model.n_features_in_ != settings.n_features:
+            raise self._unusable("it has not as many features as the settings say")
+        expected = machine(self._new_model(settings)).get_params(deep=False)
+        known = machine(model).get_params(deep=False)
+        for name in set(settings.parameters) & set(expected):
+            if known[name] != expected[name]:
+                raise self._unusable(f"it has another {name} than the settings")
         if numbers and not np.array_equal(model.ids_, numbers):
-            raise StoreDamagedError(
-                f"{self.folder!r} has a model of other rows than its table; restore a copy"
-            )
-        self._model, self._model_at = model, head.seq
+            raise self._unusable("it is of other rows than the table has")
         return model
+
+    def pending_purge(self) -> bool:
+        """Whether what was erased may still stand in unused parts of the file."""
+        with database.transaction(self.engine) as connection:
+            return bool(self._state(connection)["purge"])
 
     def say(self, phase: str) -> None:
         """Tell whoever wants to know what is being done."""
         if self.announce is not None:
             self.announce(phase)
 
-    def drop_model(self) -> None:
-        """Forget the estimator in memory; the next use reads it from the store."""
-        self._model, self._model_at = None, -1
+    def _head(self, connection: sa.Connection) -> tuple[log.Entry, Settings]:
+        head = log.read_head(connection)
+        text = database.checked_text(
+            connection.execute(sa.select(schema.settings.c.body)).scalar_one_or_none()
+        )
+        if sha256(text) != head.body["settings"]:
+            raise StoreDamagedError(
+                f"{self.folder!r} has settings other than its log vouches for; restore a copy"
+            )
+        settings = Settings.from_json(text)
+        if settings.task not in TASKS:
+            raise StoreDamagedError(
+                f"{self.folder!r} has the task {settings.task!r}, which is none; restore a copy"
+            )
+        require_signed(connection, self.folder, head, settings, self.keys)
+        return head, settings
+
+    def _state(self, connection: sa.Connection) -> dict[str, Any]:
+        row = connection.execute(sa.select(schema.state)).mappings().first()
+        kinds = {"entry": int, "model": bytes, "dataset": bytes, "suppressed": bytes}
+        kinds |= {"next_number": int, "purge": int}
+        if row is None or any(type(row[name]) is not kind for name, kind in kinds.items()):
+            raise StoreDamagedError(f"{self.folder!r} has no sound state; restore it from a copy")
+        return dict(row)
+
+    def _new_model(self, settings: Settings) -> Any:
+        """An estimator of these settings that has learned nothing."""
+        try:
+            return TASKS[settings.task].create(settings.parameters, settings.scale)
+        except (ValueError, TypeError) as error:
+            raise StoreDamagedError(
+                f"{self.folder!r} has settings of which no model can be made ({error}); restore a "
+                "copy"
+            ) from error
+
+    def _unusable(self, why: str) -> StoreDamagedError:
+        return StoreDamagedError(
+            f"{self.folder!r} holds a model that cannot be used ({why}); adiabat repair, or "
+            "Store.repair(), fits it again from the rows"
+        )
 
     # -- change ------------------------------------------------------------------------------------
 
     @contextmanager
     def changing(
-        self, operation: str, reference: str | None = None, dry_run: bool = False
+        self,
+        operation: str,
+        reference: str | None = None,
+        dry_run: bool = False,
+        afresh: bool = False,
+        publishes: str | None = None,
     ) -> Iterator[Change]:
-        """A change: kept whole at the end of the block, or not at all."""
-        if reference is not None and not reference.strip():
-            raise ValueError("reference is empty; give one, or leave it out")
-        self._require_signer()
-        with writing(self.folder, operation, self.wait, self.announce):
+        """A change: kept whole at the end of the block, or not at all.
+
+        With `afresh` it begins with an estimator that has learned nothing, not with the stored one.
+        With `publishes` it has a draft, which becomes that file once the log says so.
+        """
+        _require_reference(reference)
+        with writing(self.folder, operation, self.wait, self.announce), ExitStack() as stack:
             entry: log.Entry | None = None
             try:
                 with database.transaction(self.engine, writes=True) as connection:
-                    change = self._begin(connection, operation, reference)
+                    change = self._begin(connection, operation, reference, afresh)
+                    if publishes is not None:
+                        change.draft = stack.enter_context(files.drafting(self.folder))
                     yield change
+                    require_optimal(operation, change.model)
                     if dry_run or change.idle:
                         raise Abandoned
                     self.say(f"{operation}: writing")
                     entry = change.entry = self._write(change)
             except Abandoned:
-                self.drop_model()
                 return
             except StoreError as error:
-                self.drop_model()
-                raise self._explained(error, entry) from error
-            except BaseException:
-                self.drop_model()
-                raise
-            self._model, self._model_at = change.model, entry.seq
+                explained = self._explained(error, entry)
+                if explained is error:
+                    raise
+                raise explained from error
+            self.cache.put(entry.hash, change.model)
+            if change.draft is not None and publishes is not None:
+                change.draft.place(publishes)
             if change.purges:
                 self._purge()
 
@@ -207,9 +289,16 @@ class Session:
             f"({error.__cause__ or error}); a power cut may still undo it. Check the disk"
         )
 
-    def _begin(self, connection: sa.Connection, operation: str, reference: str | None) -> Change:
+    def _begin(
+        self, connection: sa.Connection, operation: str, reference: str | None, afresh: bool
+    ) -> Change:
         head, settings = self._head(connection)
-        model = self._load(connection, head, settings)
+        self.keys.require_signer(self.folder, settings)
+        if afresh:
+            self.cache.drop()
+            model = self._new_model(settings)
+        else:
+            model = self.cache.take(head.hash, lambda: self.load(connection, head, settings))
         state = self._state(connection)
         self.say(f"{operation}: the model")
         body: dict[str, Any] = {"operation": operation, "reference": reference, "details": {}}
@@ -221,6 +310,8 @@ class Session:
             dataset=SetDigest(state["dataset"]),
             suppressed=SetDigest(state["suppressed"]),
             next_number=int(state["next_number"]),
+            keys=self.keys,
+            purges=bool(state["purge"]),
             body=body,
         )
 
@@ -234,6 +325,9 @@ class Session:
             "suppressed": change.suppressed.hexdigest(),
             "next_number": change.next_number,
         }
+        behind = seconds_behind(after["time"], before["time"])
+        if behind > 0.0:
+            after["clock_back"] = behind
         values: dict[str, Any] = {}
         if change.model_changed:
             blob = pack_model(change.model)
@@ -259,21 +353,14 @@ class Session:
             )
         )
         connection.execute(sa.update(schema.settings).values(body=change.settings.to_json()))
-        sign(connection, entry, self.signer if change.settings.public_key else None)
+        sign(connection, entry, self.keys.signer if change.settings.public_key else None)
         return entry
 
-    def _require_signer(self) -> None:
-        with self.reading() as (_, _, settings):
-            wanted = settings.public_key
-        if wanted and (self.signer is None or self.signer.public_key.hex() != wanted):
-            raise StoreError(
-                f"{self.folder!r} signs its log under the key {wanted[:16]}…; give that key to "
-                "change it (signing_key=, or --signing-key)"
-            )
-
-    def _purge_under_lock(self) -> None:
+    def finish_purge(self) -> None:
+        """Overwrite what an erasure left, if that is still to be done."""
         with writing(self.folder, "purge", self.wait, self.announce):
-            self._purge()
+            if self.pending_purge():
+                self._purge()
 
     def _purge(self) -> None:
         """Write the database anew, so that nothing erased is left between its pages."""
@@ -284,10 +371,39 @@ class Session:
                 connection.execute(sa.update(schema.state).values(purge=0))
         except StoreError as error:
             raise StoreError(
-                "the rows are erased from the model and its table, but what they left in unused "
-                f"parts of the file could not be overwritten ({error}); opening the store again "
-                "finishes it"
+                "the change is in the store, and erased rows are gone from the model and its "
+                "table, but what they left in unused parts of the file could not be overwritten "
+                f"({error}); the next change, or opening the store again, finishes it"
             ) from error
+
+
+def _require_reference(reference: str | None) -> None:
+    if reference is None:
+        return
+    if not reference.strip():
+        raise ValueError("reference is empty; give one, or leave it out")
+    try:
+        reference.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"reference={reference!r} is not text in UTF-8; write it without such characters"
+        ) from None
+
+
+def require_optimal(operation: str, model: Any) -> None:
+    """Refuse to keep a model whose certificate does not hold, whatever made it."""
+    certificate = model.last_update_.certificate if is_fitted(model) else None
+    if certificate is not None and not certificate.ok:
+        raise NotOptimalError(
+            f"{operation} would leave a model that is not the optimum ({certificate}); nothing was "
+            "changed. Scale the features, or lower C",
+            certificate,
+        )
+
+
+def seconds_behind(time: str, before: str) -> float:
+    """By how much a time is earlier than that of the entry before; 0 if it is not."""
+    return max(0.0, (datetime.fromisoformat(before) - datetime.fromisoformat(time)).total_seconds())
 
 
 def entry_frame(settings: Settings, model: Any) -> dict[str, Any]:
@@ -301,16 +417,6 @@ def entry_frame(settings: Settings, model: Any) -> dict[str, Any]:
         "sets": set_sizes(model),
         "certificate": {"before": None, "after": certificate_fields(certificate)},
     }
-
-
-def sign(connection: sa.Connection, entry: log.Entry, signer: Signer | None) -> None:
-    """Keep the signature of an entry beside it."""
-    if signer is not None:
-        connection.execute(
-            sa.insert(schema.signatures).values(
-                seq=entry.seq, public_key=signer.public_key, signature=signer.sign(entry.hash)
-            )
-        )
 
 
 def _version() -> str:

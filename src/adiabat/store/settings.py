@@ -41,7 +41,9 @@ class Settings:
     public_key : str or None
         Ed25519 key (hexadecimal) under which every entry of the log is signed.
     pepper : str
-        Key of the marks of erased ids.
+        Key of the marks of erased ids; empty if that is kept outside of the store.
+    suppression_key : str or None
+        Fingerprint of the key of these marks, if that is kept outside.
     """
 
     task: str
@@ -57,6 +59,7 @@ class Settings:
     label_kind: str | None = None
     public_key: str | None = None
     pepper: str = field(default_factory=lambda: secrets.token_hex(KEY_BYTES))
+    suppression_key: str | None = None
 
     def to_json(self) -> str:
         """The one JSON text of these settings."""
@@ -64,6 +67,8 @@ class Settings:
         fields["parameters"] = {name: _listed(value) for name, value in self.parameters.items()}
         fields["ignored"] = list(self.ignored)
         fields["classes"] = None if self.classes is None else list(self.classes)
+        if self.suppression_key is None:
+            del fields["suppression_key"]  # as in stores that do not know of it
         return canonical(fields)
 
     @classmethod
@@ -73,8 +78,10 @@ class Settings:
             fields = json.loads(text)
             given = fields["parameters"]
             fields["parameters"] = {name: _unlisted(given[name]) for name in given}
-            return cls(**fields)
-        except (KeyError, ValueError, TypeError) as error:
+            settings = cls(**fields)
+            settings._require_sound()
+            return settings
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise StoreDamagedError(
                 "the settings of the store are damaged; restore it from a copy"
             ) from error
@@ -83,12 +90,61 @@ class Settings:
         """These settings with what the first rows say about columns and labels."""
         return replace(self, features=features, label_kind=label_kind)
 
+    def _require_sound(self) -> None:
+        """Raise ValueError if fields that were read are not of their types."""
+        text = str | None
+        kinds: dict[str, Any] = {
+            "task": str, "id_column": str, "label_column": text, "weight_column": text,
+            "ignored": list, "categories": dict, "classes": list | None, "scale": text,
+            "features": list | dict | None, "label_kind": text, "public_key": text, "pepper": str,
+            "suppression_key": text,
+        }  # fmt: skip
+        for name, kind in kinds.items():
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(name)
+        keys = (self.public_key, self.pepper or None)
+        if any(key is not None and len(bytes.fromhex(key)) != KEY_BYTES for key in keys):
+            raise ValueError("a key has the wrong length")
+        if not (self.pepper or self.suppression_key) or self.label_kind not in _LABEL_KINDS:
+            raise ValueError("a field is missing")
+        if self.scale not in (None, "exact", "held") or not all(map(_is_name, self.ignored)):
+            raise ValueError("scale or ignored")
+        for name, values in self.categories.items():
+            if not _is_name(name) or not (values is None or all(map(_is_name, values))):
+                raise ValueError("categories")
+        _require_features(self.features)
+
     @property
     def n_features(self) -> int:
         """Width of an encoded row."""
         if isinstance(self.features, dict):
             return int(self.features["sparse"])
         return sum(len(column.get("values", (0,))) for column in self.features or ())
+
+
+_LABEL_KINDS = (None, "integer", "text", "number")
+_MOST_FEATURES = (1 << 31) - 1
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _require_features(features: Any) -> None:
+    """Raise ValueError unless these are columns, or a number of them."""
+    if isinstance(features, dict):
+        if set(features) != {"sparse"} or type(features["sparse"]) is not int:
+            raise ValueError("features")
+        if not 0 <= features["sparse"] <= _MOST_FEATURES:
+            raise ValueError("features")
+        return
+    for column in features or ():
+        values = column.get("values", [""])
+        kind = {"number": {"name", "kind"}, "category": {"name", "kind", "values"}}
+        if set(column) != kind[column["kind"]] or not _is_name(column["name"]):
+            raise ValueError("features")
+        if not isinstance(values, list) or not all(map(_is_name, values)):
+            raise ValueError("features")
 
 
 def _listed(value: Any) -> Any:

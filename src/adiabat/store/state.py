@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from adiabat.archive import HeldArchive, pack_archive, unpack_archive
-from adiabat.errors import ModelFileError, StoreDamagedError
 from adiabat.estimators.loading import load
 from adiabat.store.settings import Settings
 from adiabat.store.tasks import TASKS, is_fitted
@@ -34,17 +33,17 @@ def pack_model(model: Any) -> bytes:
 
 
 def unpack_model(blob: bytes, settings: Settings, X: Any) -> Any:
-    """The estimator of a blob and its training rows, judged on the way in."""
+    """The estimator of a blob and its training rows, judged on the way in.
+
+    Raises `ModelFileError` if the blob is not sound, or not the optimum on the rows.
+    """
     task = TASKS[settings.task]
     if not blob:
         return task.create(settings.parameters, settings.scale)
-    try:
-        manifest, arrays = unpack_archive(blob, _NAME)
-        if task.keeps_rows:
-            arrays.update(_feature_arrays(X))
-        return load(HeldArchive(_NAME, manifest, arrays))
-    except ModelFileError as error:
-        raise StoreDamagedError(f"{error}") from error
+    manifest, arrays = unpack_archive(blob, _NAME)
+    if task.keeps_rows:
+        arrays.update(_feature_arrays(X))
+    return load(HeldArchive(_NAME, manifest, arrays))
 
 
 def _feature_arrays(X: Any) -> dict[str, Any]:

@@ -7,13 +7,15 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import sqlalchemy as sa
-
 from adiabat.errors import StoreError
-from adiabat.store import connection as database
 from adiabat.store import log, records, schema
-from adiabat.store.analysis import LeftOut, Progress, cross_validate, leave_one_out
+from adiabat.store.analysis import (
+    LeftOut,
+    Progress,
+    cross_validate,
+    leave_one_out,
+    left_out_of,
+)
 from adiabat.store.changes import (
     add_batch,
     correct_records,
@@ -28,14 +30,16 @@ from adiabat.store.encoding import (
     table_ids,
     text_columns,
 )
-from adiabat.store.exports import export, publish
+from adiabat.store.exports import export, predictions, publish, require_outside
+from adiabat.store.folder import DATABASE
 from adiabat.store.lookup import find_records, names_of, require_new
 from adiabat.store.outcome import Outcome, Watch
 from adiabat.store.receipt import receipt
+from adiabat.store.repair import repair
 from adiabat.store.report import report_page
 from adiabat.store.session import Change, Session
 from adiabat.store.settings import Settings
-from adiabat.store.signing import Signer
+from adiabat.store.signing import Keys, read_public_key
 from adiabat.store.tables import Table, as_table, read_table
 from adiabat.store.tasks import Rows, certificate_fields, is_fitted, plain
 from adiabat.store.verification import Verification, verify
@@ -50,8 +54,8 @@ class Store:
         The folder.
     wait : float, default=10
         Seconds to wait for another process that is changing the store.
-    signing_key : path-like, optional
-        Ed25519 key in PEM, for a store that signs its log.
+    signing_key, public_key, suppression_key, allow_unsigned
+        As in `open_store`.
     announce : callable, optional
         Told in a few words what is being done, or who is being waited for.
     """
@@ -62,11 +66,14 @@ class Store:
         *,
         wait: float = 10.0,
         signing_key: str | os.PathLike[str] | None = None,
+        public_key: str | os.PathLike[str] | None = None,
+        suppression_key: str | os.PathLike[str] | None = None,
+        allow_unsigned: bool = False,
         announce: Callable[[str], None] | None = None,
     ) -> None:
-        signer = None if signing_key is None else Signer(signing_key)
         self.path = os.fspath(path)
-        self._session = Session(self.path, wait, signer, announce)
+        keys = Keys.read(signing_key, public_key, suppression_key, allow_unsigned)
+        self._session = Session(self.path, wait, keys, announce)
 
     def __enter__(self) -> Store:
         return self
@@ -76,7 +83,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of the model in memory. A closed store opens itself again when used."""
-        self._session.drop_model()
+        self._session.cache.drop()
         self._session.engine.dispose()
 
     # -- look ------------------------------------------------------------------------------------
@@ -89,7 +96,7 @@ class Store:
 
     @property
     def model(self) -> Any:
-        """The estimator as of the last entry. Change it through the store, not by itself."""
+        """The estimator as of the last entry; later changes of the store leave it as it is."""
         return self._session.model()
 
     @property
@@ -100,8 +107,7 @@ class Store:
 
     def __len__(self) -> int:
         with self._session.reading() as (connection, _, _):
-            count = sa.select(sa.func.count()).select_from(schema.records)
-            return int(connection.execute(count).scalar_one())
+            return records.count(connection)
 
     def log(self) -> list[log.Entry]:
         """All entries of the log, the chain checked."""
@@ -115,10 +121,10 @@ class Store:
 
     def info(self) -> dict[str, Any]:
         """What the store is and how it stands, as plain JSON."""
-        with self._session.reading() as (connection, head, settings):
-            count = sa.select(sa.func.count()).select_from(schema.records)
-            rows = int(connection.execute(count).scalar_one())
-        model = self.model
+        with self._session.using(lambda connection, _: records.count(connection)) as view:
+            head, settings, model, rows = view.head, view.settings, view.model, view.found
+            certificate = model.last_update_.certificate if is_fitted(model) else None
+            classes = plain(getattr(model, "classes_", None)) if is_fitted(model) else None
         return {
             "model": self.path,
             "task": settings.task,
@@ -129,15 +135,15 @@ class Store:
             "rows": rows,
             "features": settings.n_features,
             "columns": settings.features,
-            "classes": plain(getattr(model, "classes_", None)) if is_fitted(model) else None,
+            "classes": classes,
             "sets": head.body["sets"],
-            "certificate": head.body["certificate"]["after"],
+            "certificate": certificate_fields(certificate),
             "entries": head.seq,
             "head": head.hash,
             "time": head.body["time"],
             "signed": settings.public_key is not None,
             "schema": schema.SCHEMA_VERSION,
-            "bytes": os.path.getsize(os.path.join(self.path, database.DATABASE)),
+            "bytes": os.path.getsize(os.path.join(self.path, DATABASE)),
         }
 
     def require_outside(self, path: str | os.PathLike[str]) -> None:
@@ -145,19 +151,7 @@ class Store:
 
         Or to where nothing can be written at all.
         """
-        folder = os.path.realpath(self.path)
-        if os.path.commonpath([folder, os.path.realpath(path)]) == folder:
-            raise StoreError(
-                f"{os.fspath(path)!r} is inside the store, where erasing could not reach it; "
-                "choose a place outside"
-            )
-        parent = os.path.dirname(os.path.abspath(path))
-        if not os.path.isdir(parent):
-            raise StoreError(
-                f"{os.fspath(path)!r} cannot be written: there is no folder {parent!r}; make it"
-            )
-        if os.path.isdir(path):
-            raise StoreError(f"{os.fspath(path)!r} is a folder; give the name of a file")
+        require_outside(self.path, os.fspath(path))
 
     def predict(self, data: Any, *, delimiter: str | None = None) -> dict[str, Any]:
         """Predictions for the rows of a file or data frame.
@@ -167,20 +161,21 @@ class Store:
         dict
             Columns ``id`` (if the data has ids), ``prediction`` and ``decision``.
         """
-        settings = self.settings
-        table = _read(data, settings, delimiter)
-        if settings.features is None or not is_fitted(self.model):
-            raise StoreError(f"{self.path!r} has learned nothing yet; learn some rows first")
-        return _predictions(self.model, *encode_questions(table, settings))
+        table = _read(data, self.settings, delimiter)
+        with self._session.using() as view:
+            if view.settings.features is None or not is_fitted(view.model):
+                raise StoreError(f"{self.path!r} has learned nothing yet; learn some rows first")
+            return predictions(view.model, *encode_questions(table, view.settings))
 
     def verify(
         self, *, retrain: bool = False, public_key: str | os.PathLike[str] | None = None
     ) -> Verification:
         """Check everything: pages, log, rows, model, certificate; with `retrain` against a refit.
 
-        `public_key` is a PEM file: the last entry must then be signed by that key.
+        `public_key` is a PEM file: every entry must then be signed by that key.
         """
-        return verify(self._session, retrain=retrain, public_key=public_key)
+        expected = None if public_key is None else read_public_key(public_key)
+        return verify(self._session, retrain=retrain, public_key=expected)
 
     def leave_one_out(
         self,
@@ -333,7 +328,8 @@ class Store:
     def refresh(self, *, reference: str | None = None, dry_run: bool = False) -> Outcome:
         """Take gamma and class weights again from the rows now there; nothing else is held then.
 
-        After an erasure this leaves nothing in the model that the erased rows had settled.
+        Categories that the first rows fixed, and no row has any more, go too. After an erasure
+        this leaves nothing in the model that the erased rows had settled.
         """
         watch = Watch("refresh", dry_run)
         with self._session.changing("refresh", reference, dry_run) as change:
@@ -341,6 +337,25 @@ class Store:
             settle_again(change)
             watch.end(change)
         return watch.outcome(change)
+
+    def repair(self, *, reference: str | None = None) -> Outcome:
+        """Fit the model again from the rows, where it is damaged or not the optimum on them.
+
+        A store whose rows, log, marks or signatures do not hold is refused; restore a copy of it.
+        What the rows settle (gamma, class weights, scaling) is taken from them again. A model that
+        holds is left as it is, and nothing is logged.
+
+        Parameters
+        ----------
+        reference : str, optional
+            Kept in the log.
+
+        Returns
+        -------
+        Outcome
+            Its `found` says what was wrong.
+        """
+        return repair(self._session, reference)
 
     # -- out -------------------------------------------------------------------------------------
 
@@ -375,12 +390,16 @@ class Store:
         self.require_outside(path)
         return export(self._session, os.fspath(path), format, reference, with_ids)
 
-    def receipt(self, reference: str) -> dict[str, Any]:
+    def receipt(
+        self, reference: str, *, public_key: str | os.PathLike[str] | None = None
+    ) -> dict[str, Any]:
         """The receipt of what was erased under a reference, after a verification.
 
-        `adiabat.store.receipt.receipt_page` makes a printable page of it.
+        `public_key` is as in `verify`. `adiabat.store.receipt.receipt_page` makes a printable page
+        of a receipt.
         """
-        return receipt(self._session, reference)
+        expected = None if public_key is None else read_public_key(public_key)
+        return receipt(self._session, reference, expected)
 
     def report(
         self,
@@ -407,7 +426,7 @@ class Store:
         def write(beside: str, change: Change) -> None:
             certificate = certificate_fields(change.model.certificate())
             assert certificate is not None
-            left_out = leave_one_out(self._session, hold_scaling, n_jobs, progress)
+            left_out = left_out_of(change, hold_scaling, n_jobs, progress)
             text = report_page(self.path, change.settings, self.log(), certificate, left_out)
             with open(beside, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -422,16 +441,3 @@ def _read(data: Any, settings: Settings, delimiter: str | None) -> Table:
     if isinstance(data, (str, os.PathLike)):
         return read_table(os.fspath(data), text_columns(settings), delimiter)
     return as_table(data)
-
-
-def _predictions(model: Any, ids: list[str] | None, X: Any) -> dict[str, Any]:
-    columns: dict[str, Any] = {} if ids is None else {"id": ids}
-    columns["prediction"] = model.predict(X)
-    if hasattr(model, "decision_function"):
-        decisions = np.asarray(model.decision_function(X))
-        if decisions.ndim == 1:
-            columns["decision"] = decisions
-        else:
-            for label, values in zip(model.classes_, decisions.T, strict=False):
-                columns[f"decision_{label}"] = values
-    return columns

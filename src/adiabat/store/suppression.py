@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Marks of erased ids, so that a later file does not bring them back.
 
-A mark is an HMAC of the id under the store's own key. Whoever has the folder can test a guess
-against it, which is what it is for; the id itself cannot be read from it.
+A mark is an HMAC of the id, under a key of the store's own or under one that is kept elsewhere. The
+id cannot be read from it. Whoever has the key can test a guess against it, which is what it is for;
+with the store's own key, that is whoever has the folder.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ import sqlalchemy as sa
 
 from adiabat.store.schema import suppressed
 from adiabat.store.session import Change
-from adiabat.store.settings import Settings
 
 _AT_ONCE = 10_000
 
 
-def mark(settings: Settings, name: str) -> bytes:
+def mark(key: bytes, name: str) -> bytes:
     """The mark of an id."""
-    return hmac.digest(bytes.fromhex(settings.pepper), b"erased\0" + name.encode(), "sha256")
+    return hmac.digest(key, b"erased\0" + name.encode(), "sha256")
 
 
 def find_marks(change: Change, marks: Sequence[bytes]) -> list[bytes]:
@@ -38,13 +38,15 @@ def erased_among(change: Change, names: Sequence[str]) -> list[str]:
     """Those of the ids that are on the list."""
     if change.connection.execute(sa.select(suppressed.c.mark).limit(1)).first() is None:
         return []
-    marks = {mark(change.settings, name): name for name in names}
+    key = change.keys.of_marks(change.settings)
+    marks = {mark(key, name): name for name in names}
     return [marks[found] for found in find_marks(change, list(marks))]
 
 
 def add_marks(change: Change, names: Sequence[str]) -> None:
     """Put ids on the list."""
-    new = {mark(change.settings, name) for name in names}
+    key = change.keys.of_marks(change.settings)
+    new = {mark(key, name) for name in names}
     new -= set(find_marks(change, list(new)))
     if new:
         change.connection.execute(sa.insert(suppressed), [{"mark": item} for item in sorted(new)])
@@ -53,7 +55,8 @@ def add_marks(change: Change, names: Sequence[str]) -> None:
 
 def lift_marks(change: Change, names: Sequence[str]) -> None:
     """Take ids off the list."""
-    marks = [mark(change.settings, name) for name in names]
+    key = change.keys.of_marks(change.settings)
+    marks = [mark(key, name) for name in names]
     change.connection.execute(
         sa.delete(suppressed).where(suppressed.c.mark == sa.bindparam("m")),
         [{"m": item} for item in marks],

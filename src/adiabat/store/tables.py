@@ -25,6 +25,8 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from adiabat.errors import InputFileError
+from adiabat.inputs import memory_limit, require_memory
+from adiabat.store.words import printable
 
 FORMATS: Final[dict[str, str]] = {
     ".csv": "csv",
@@ -36,6 +38,9 @@ FORMATS: Final[dict[str, str]] = {
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
 }
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULAS: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+_FORMULA_SPACES: Final = ("\t", "\r", "\n")
 _PART_BYTES: Final = 1 << 20
 _OTHER_DELIMITERS: Final = {";": "';'", "\t": "a tab", "|": "'|'", ",": "','"}
 
@@ -63,6 +68,15 @@ class Table:
         if self.format == "svmlight":
             return f"line {_svmlight_lines(self.name)[row][0]}"
         return f"row {row + 1}"
+
+    def column(self, name: str, what: str) -> Any:
+        """A column; `what` says in the error what it is for."""
+        if name not in self.columns:
+            known = ", ".join(map(repr, list(self.columns)[:10]))
+            raise InputFileError(
+                f"{self.name!r} has no column {name!r} ({what}); its columns are {known}"
+            )
+        return self.columns[name]
 
 
 def format_of(path: str, purpose: str = "read") -> str:
@@ -101,10 +115,13 @@ def read_table(path: str, text: Sequence[str] = (), delimiter: str | None = None
         arrow = _read_csv(path, text, delimiter)
     else:
         delimiter = ","
-        reader = pa.parquet.read_table if kind == "parquet" else pa.feather.read_table
         try:
-            arrow = reader(path)
-        except (pa.ArrowException, OSError) as error:
+            if kind == "parquet":
+                declared = pa.parquet.read_metadata(path)
+                size = 8 * declared.num_rows * declared.num_columns
+                require_memory(size, f"{declared.num_rows} rows")
+            arrow = (pa.parquet if kind == "parquet" else pa.feather).read_table(path)
+        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             raise InputFileError(
                 f"{path!r} cannot be read as {kind} ({_first_line(error)}); it may be truncated: "
                 "copy it again"
@@ -141,6 +158,7 @@ def write_table(path: str, columns: Mapping[str, Any]) -> None:
         return
     arrow = pa.table(dict(columns))
     if kind == "csv":
+        arrow = pa.table({_cell(name): _cells(arrow[name]) for name in arrow.column_names})
         options = pa.csv.WriteOptions(
             delimiter="\t" if path.lower().endswith(".tsv") else ",", quoting_style="needed"
         )
@@ -150,6 +168,23 @@ def write_table(path: str, columns: Mapping[str, Any]) -> None:
         pa.parquet.write_table(arrow, path)
     else:
         pa.feather.write_feather(arrow, path)
+
+
+def _cells(column: Any) -> Any:
+    """A column of a CSV; text that a spreadsheet would compute stands behind an apostrophe."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    return pa.array([None if text is None else _cell(text) for text in column.to_pylist()])
+
+
+def _cell(text: str) -> str:
+    if not text.lstrip().startswith(_FORMULAS) and text[:1] not in _FORMULA_SPACES:
+        return text
+    try:
+        float(text)  # a number with a sign is no formula
+    except ValueError:
+        return f"'{text}"
+    return text
 
 
 # -- CSV ---------------------------------------------------------------------------------------
@@ -191,7 +226,7 @@ def _read_csv(path: str, text: Sequence[str], delimiter: str) -> pa.Table:
 def _require_utf8(path: str) -> None:
     """Name the line that is not UTF-8: Arrow does not, and may print a traceback of its own."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    line = 1
+    line, total = 1, 0
     try:
         with pa.input_stream(path) as stream:
             while part := stream.read(_PART_BYTES):
@@ -199,6 +234,11 @@ def _require_utf8(path: str) -> None:
                     raise InputFileError(f"{path!r} is in UTF-16; save it in UTF-8")
                 decoder.decode(part)
                 line += part.count(b"\n")
+                total += len(part)
+                if total > memory_limit():
+                    raise InputFileError(
+                        f"{path!r} is longer than the memory allows once it is unpacked; split it"
+                    )
             decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         line += error.object[: error.start].count(b"\n")
@@ -281,7 +321,9 @@ def _write_svmlight(path: str, columns: Mapping[str, Any]) -> None:
             f"{path!r} cannot hold labels that are text: svmlight has numbers only; choose .csv"
         ) from error
     decisions = [values for name, values in columns.items() if name.startswith("decision")]
-    comments = [f" # {name}" for name in columns["id"]] if "id" in columns else [""] * len(targets)
+    comments = [""] * len(targets)
+    if "id" in columns:  # an end of a line within an id would begin another row
+        comments = [f" # {printable(name)}" for name in columns["id"]]
     with open(path, "w", encoding="utf-8") as file:
         for target, comment, *values in zip(targets.tolist(), comments, *decisions, strict=True):
             pairs = "".join(f" {k}:{value:.17g}" for k, value in enumerate(values, start=1))

@@ -8,7 +8,8 @@ other keeps no rows and unlearns from the rows themselves, which the store has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.certificate import Certificate
+from adiabat.errors import NotLearnedError, StoreDamagedError
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.lssvc import LSSVC
@@ -91,16 +93,18 @@ class Task:
         """Unlearn rows."""
         if self.keeps_rows:
             model.forget(numbers)
-        else:
+            return
+        with _of_its_rows():
             model.forget(rows.X, rows.labels, **_weighted(rows.weights))
 
     def revise(self, model: Any, numbers: IntArray, old: Rows, new: Rows) -> None:
         """Correct rows."""
         if not self.keeps_rows:
-            model.revise(
-                old.X, old.labels, new.X, new.labels,
-                sample_weight_old=old.weights, sample_weight_new=new.weights,
-            )  # fmt: skip
+            with _of_its_rows():
+                model.revise(
+                    old.X, old.labels, new.X, new.labels,
+                    sample_weight_old=old.weights, sample_weight_new=new.weights,
+                )  # fmt: skip
             return
         changed: dict[str, Any] = {}
         if new.X is not old.X:
@@ -108,6 +112,15 @@ class Task:
         if self.target is not None:
             changed["y"] = new.labels
         model.revise(numbers, sample_weight=new.weights, **changed)
+
+    def require_own(self, model: Any, rows: Rows) -> None:
+        """Refuse a model that keeps no rows and was not taught these."""
+        if not self.keeps_rows:
+            weights = None if np.all(rows.weights == 1.0) else rows.weights
+            try:
+                model._own_rows(rows.X, rows.labels, weights)
+            except ValueError as error:
+                raise _of_other_rows(error) from error
 
     def held(self, model: Any) -> dict[str, Any]:
         """Parameters that the data settled once, for a refit to hold fixed too."""
@@ -163,6 +176,22 @@ def _with_feature_map(parameters: dict[str, Any]) -> dict[str, Any]:
                 f"{', '.join(known)}"
             )
     return {**parameters, "feature_map": _MAPS[kernel](**chosen)}
+
+
+@contextmanager
+def _of_its_rows() -> Iterator[None]:
+    """What cannot be unlearned though it is in the table: the model was not taught the table."""
+    try:
+        yield
+    except NotLearnedError as error:
+        raise _of_other_rows(error) from error
+
+
+def _of_other_rows(error: Exception) -> StoreDamagedError:
+    return StoreDamagedError(
+        f"the model is not of the rows in the table ({error}); adiabat repair, or Store.repair(), "
+        "fits it again from them"
+    )
 
 
 def _weighted(weights: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -15,7 +14,7 @@ from adiabat.errors import AdiabatError, StoreDamagedError
 from adiabat.store import connection as database
 from adiabat.store import log, records, schema
 from adiabat.store.digests import SetDigest
-from adiabat.store.session import Session
+from adiabat.store.session import Session, seconds_behind
 from adiabat.store.settings import Settings
 from adiabat.store.signing import signature_holds
 from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine
@@ -42,6 +41,8 @@ class Verification:
         Recomputed from the rows.
     retrained : dict or None
         With ``retrain=True``, the largest difference from a model fitted anew.
+    repairable : bool
+        Whether only the model does not hold, so that `repair` can fit it again from the rows.
     """
 
     ok: bool = True
@@ -52,30 +53,17 @@ class Verification:
     head: str | None = None
     certificate: dict[str, Any] | None = None
     retrained: dict[str, Any] | None = None
+    repairable: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain JSON."""
         return asdict(self)
 
 
-def verify(
-    session: Session, *, retrain: bool, public_key: str | os.PathLike[str] | None
-) -> Verification:
+def verify(session: Session, *, retrain: bool, public_key: bytes | None) -> Verification:
     """Check a store; what does not hold is listed, not raised."""
     result = Verification()
-    pinned = None if public_key is None else _read_public_key(public_key)
-
-    def check(said: str, action: Callable[[], None]) -> bool:
-        try:
-            action()
-        except (AdiabatError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-            result.ok = False
-            result.problems.append(f"{said}: {error}")
-            return False
-        result.checks.append(said)
-        return True
-
-    session.drop_model()
+    check = _Checks(result)
     try:
         with session.reading() as (connection, head, settings):
             result.head = head.hash
@@ -83,17 +71,43 @@ def verify(
             sound &= check("chain of the log", lambda: _chain(connection, result))
             sound &= check("rows against their digest", lambda: _rows(connection, head, result))
             sound &= check("erased ids", lambda: _suppressed(connection, head))
-            sound &= check("signatures", lambda: _signatures(connection, head, settings, pinned))
-            if sound and check("model against its digest", lambda: _model(session, settings)):
-                check("certificate", lambda: _certificate(session, result))
-                # A model that keeps no rows can be held against them only by a refit.
-                if retrain or not TASKS[settings.task].keeps_rows:
-                    held = list(records.read_all(connection))
-                    check("refit", lambda: _refit(session, settings, held, result))
+            expected = public_key or session.keys.expected(settings)
+            sound &= check("signatures", lambda: _signatures(connection, settings, expected))
+            loaded: list[Any] = []
+            if sound:
+                said = "model against its digest"
+                check(said, lambda: loaded.append(session.load(connection, head, settings)))
+                held = list(records.read_all(connection))
     except AdiabatError as error:
         result.ok = False
         result.problems.append(str(error))
+        return result
+    if loaded:
+        # The database is free meanwhile: what is judged is in memory.
+        check("certificate", lambda: _certificate(loaded[0], result))
+        # A model that keeps no rows can be held against them only by a refit.
+        if retrain or not TASKS[settings.task].keeps_rows:
+            check("refit", lambda: _refit(loaded[0], settings, held, result))
+    result.repairable = sound and not result.ok
     return result
+
+
+class _Checks:
+    """Carries out checks, and notes how each ended."""
+
+    def __init__(self, result: Verification) -> None:
+        self._result = result
+
+    def __call__(self, said: str, action: Callable[[], None]) -> bool:
+        """Whether it holds; whatever else comes of content that is not sound, it does not."""
+        try:
+            action()
+        except Exception as error:
+            self._result.ok = False
+            self._result.problems.append(f"{said}: {error}")
+            return False
+        self._result.checks.append(said)
+        return True
 
 
 def _pages(connection: sa.Connection) -> None:
@@ -113,6 +127,12 @@ def _chain(connection: sa.Connection, result: Verification) -> None:
                     raise StoreDamagedError(
                         f"entry {entry.seq} begins with another {part} than entry {before.seq} left"
                     )
+            behind = seconds_behind(entry.body["time"], before.body["time"])
+            if behind != entry.body.get("clock_back", 0.0):
+                raise StoreDamagedError(
+                    f"entry {entry.seq} is {behind:g} s earlier than entry {before.seq}, and does "
+                    "not say so"
+                )
         before = entry
         result.entries += 1
     count = sa.select(sa.func.count()).select_from(schema.commitments)
@@ -144,10 +164,8 @@ def _suppressed(connection: sa.Connection, head: log.Entry) -> None:
         raise StoreDamagedError("the marks of erased ids are not those that the log vouches for")
 
 
-def _signatures(
-    connection: sa.Connection, head: log.Entry, settings: Settings, pinned: bytes | None
-) -> None:
-    wanted = pinned or (bytes.fromhex(settings.public_key) if settings.public_key else None)
+def _signatures(connection: sa.Connection, settings: Settings, expected: bytes | None) -> None:
+    wanted = expected or (bytes.fromhex(settings.public_key) if settings.public_key else None)
     signed = {row.seq: row for row in connection.execute(sa.select(schema.signatures))}
     if wanted is None:
         if signed:
@@ -163,16 +181,7 @@ def _signatures(
         raise StoreDamagedError("there are signatures of entries that are not there")
 
 
-def _model(session: Session, settings: Settings) -> None:
-    model = session.model()
-    expected = TASKS[settings.task].create(settings.parameters).get_params(deep=False)
-    for name in set(settings.parameters) & set(expected):
-        if machine(model).get_params(deep=False)[name] != expected[name]:
-            raise StoreDamagedError(f"the model has another {name} than the settings")
-
-
-def _certificate(session: Session, result: Verification) -> None:
-    model = session.model()
+def _certificate(model: Any, result: Verification) -> None:
     if not is_fitted(model):
         if result.rows:
             raise StoreDamagedError("there are rows, and the model has learned none")
@@ -188,10 +197,9 @@ def _certificate(session: Session, result: Verification) -> None:
 
 
 def _refit(
-    session: Session, settings: Settings, held: list[records.Record], result: Verification
+    model: Any, settings: Settings, held: list[records.Record], result: Verification
 ) -> None:
     """A model fitted from nothing on the stored rows decides as this one does."""
-    model = session.model()
     if not is_fitted(model):
         return
     task = TASKS[settings.task]
@@ -214,15 +222,3 @@ def _refit(
             f"decision values differ by {largest:.1e} from a model fitted anew ({allowed:.1e} "
             "allowed)"
         )
-
-
-def _read_public_key(path: str | os.PathLike[str]) -> bytes:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
-    with open(path, "rb") as file:
-        key = load_pem_public_key(file.read())
-    if not isinstance(key, Ed25519PublicKey):
-        raise ValueError(f"public key {os.fspath(path)!r} is not an Ed25519 key")
-    raw: bytes = key.public_bytes_raw()
-    return raw

@@ -26,7 +26,7 @@ SHIM = Path(__file__).with_suffix(".c")
 UNCHANGED = "nothing was changed"
 # The error, and whether all later writes fail too.
 WAYS = [(errno.ENOSPC, 0), (errno.ENOSPC, 1), (errno.EIO, 0), (errno.EIO, 1)]
-KEPT = ("are erased from the model", "is in the store, but")
+KEPT = ("the change is in the store", "is in the store, but")
 
 
 def rows(start, stop):

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kept inputs, and some new ones: what every run of the suite tries."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from fuzz.run import CORPUS, SECONDS, Hang, alarmed
+from fuzz.targets import Bench
+
+KEPT = sorted(CORPUS.glob("*.json"))
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and limits on memory")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return Bench(str(tmp_path_factory.mktemp("bench")))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_an_input_that_once_broke_a_promise(bench, path):
+    target, drawn = json.loads(path.read_text("utf-8"))
+    before = signal.signal(signal.SIGALRM, alarmed)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert getattr(bench, target)(drawn)
+    except Hang:
+        pytest.fail(f"took longer than {SECONDS} s")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    ("target", "count"), [("model", 150), ("csr", 150), ("table", 60), ("store", 40)]
+)
+def test_a_short_run(target, count):
+    command = [sys.executable, "-m", "fuzz.run", "--target", target, "--inputs", str(count)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Faults that once went unnoticed, each with the test that notices it."""
+
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+import adiabat
+from adiabat.store import connection as database
+from adiabat.store import records
+from adiabat.store.digests import canonical, sha256
+from store_tools import people
+
+
+def query(folder, statement, *values):
+    with closing(sqlite3.connect(f"{folder}/store.sqlite")) as connection, connection:
+        return connection.execute(statement, values).fetchall()
+
+
+def test_an_entry_that_names_another_predecessor_is_noticed(store):
+    """Its hash fits, and the next entry names it; only the link to the one before is wrong."""
+    import json
+
+    store.forget("person-00001")
+    previous = None
+    for seq, text in query(store.path, "SELECT seq, body FROM log ORDER BY seq"):
+        body = json.loads(text)
+        body["previous"] = "f" * 64 if seq == 2 else previous or body["previous"]
+        text = canonical(body)
+        previous = sha256(text)
+        query(store.path, "UPDATE log SET body = ?, hash = ? WHERE seq = ?", text, previous, seq)
+    opened = adiabat.open_store(store.path)
+    with pytest.raises(adiabat.StoreDamagedError, match="does not follow the one before"):
+        opened.log()
+    assert "does not follow the one before" in str(opened.verify().problems)
+
+
+def test_rows_that_the_log_does_not_vouch_for_are_noticed_on_loading(store):
+    """Each row is under its own key, and the model is the optimum on them: others than before."""
+    found = query(store.path, "SELECT number, id, key, features, label, weight, entry FROM records")
+    for number, name, key, features, label, weight, entry in found:
+        changed = records.Record(number, f"x{name}", key, features, label, weight, entry)
+        query(
+            store.path, "UPDATE records SET id = ?, leaf = ? WHERE number = ?",
+            changed.id, changed.leaf, number,
+        )  # fmt: skip
+    opened = adiabat.open_store(store.path)
+    for use in (lambda: opened.model, lambda: opened.forget("xperson-00001")):
+        with pytest.raises(adiabat.StoreDamagedError, match="rows other than its log vouches for"):
+            use()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "adiabat.store.session.pack_model",
+        "adiabat.store.log.append",
+        "adiabat.store.records.delete",
+    ],
+)
+def test_no_stale_model_is_kept_after_a_change_that_failed(store, monkeypatch, place):
+    before = store.predict(people(100, 120))["decision"]
+
+    def fail(*_):
+        raise RuntimeError("made up")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(place, fail)
+        with pytest.raises(RuntimeError):
+            store.forget([f"person-{i:05d}" for i in range(20)])
+    # without a verification in between, which would read the model anew
+    assert np.abs(store.predict(people(100, 120))["decision"] - before).max() < 1e-9
+    assert store.forget("person-00001").certificate["n_samples"] == 59
+
+
+def test_a_database_is_as_durable_and_as_tidy_as_promised(store):
+    engine = database.connect(store.path)
+    wanted = {
+        "journal_mode": "delete",
+        "synchronous": 3,  # EXTRA: the folder is synced, too
+        "secure_delete": 1,
+        "temp_store": 2,
+        "trusted_schema": 0,
+        "cell_size_check": 1,
+        "busy_timeout": 60_000,
+    }
+    with database.transaction(engine) as connection:
+        found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in wanted}
+    assert found == wanted
+
+
+def test_a_refresh_between_two_erasures_does_not_speak_for_the_second(store):
+    store.retune(gamma="scale")
+    store.forget("person-00001", reference="DSR")
+    store.refresh()
+    assert "refresh takes it again" not in str(store.receipt("DSR")["limits"])
+    store.forget("person-00002", reference="DSR")
+    content = store.receipt("DSR")
+    assert "refresh takes it again" in str(content["limits"])
+    assert "taken again" not in str(content["statement"])
+    store.refresh()
+    content = store.receipt("DSR")
+    assert "refresh takes it again" not in str(content["limits"])
+    assert "taken again from the rows left in entry 7" in str(content["statement"])
+
+
+def test_other_tolerances_reach_the_model(store):
+    before = store.info()["certificate"]["tol"]
+    done = store.retune(tol=1e-6)
+    assert done.certificate["tol"] == pytest.approx(1e3 * before)
+    assert adiabat.open_store(store.path).info()["certificate"]["tol"] == done.certificate["tol"]
