@@ -128,18 +128,6 @@ class Certificate:
             + (f"; {self.basis}" if self.basis else "")
         )
 
-    def to_fields(self) -> dict[str, Any]:
-        """The fields as plain values; None where a number is not known, since JSON has no nan."""
-        fields = {**self.__dict__, "held_fixed": dict(self.held_fixed)}
-        if not math.isfinite(self.f_error):
-            fields["f_error"] = None
-        return fields
-
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Certificate:
-        """The certificate of `to_fields`, of this release or an earlier one."""
-        return cls(**{name: value for name, value in fields.items() if value is not None})
-
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "held_fixed": dict(self.held_fixed)}
 
