@@ -79,7 +79,7 @@ def test_a_face_without_bounds_solves_the_margin_system() -> None:
     rig.rounds.residual[rig.margin] = residual
     before = rig.u.copy()
     assert not rig.rounds.measure(0.5)
-    db, gone, _ = rig.rounds.face(False)
+    db, gone, _ = rig.rounds.face(False, False)
     du = rig.u - before
     assert len(gone) == 0 and not du[~rig.in_margin].any()
     np.testing.assert_array_equal(rig.rounds.delta, du)
@@ -97,7 +97,7 @@ def test_a_face_stops_at_the_bounds(cut: bool) -> None:
     rig.rounds.measure(float(rig.u.sum()))
     du, db = rig.factor.solve(-rig.r[rig.margin], 0.0)
     wanted = before[rig.margin] + du
-    moved_b, gone, short = rig.rounds.face(cut)
+    moved_b, gone, short = rig.rounds.face(cut, False)
     after = rig.u[rig.margin]
     assert np.all((after >= -1.0) & (after <= 1.0)) and len(gone) >= 1
     assert np.all(np.abs(after[gone]) == 1.0)

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from adiabat.engine import samples as engine_samples
-from adiabat.engine.samples import EAGER_BATCH, Samples
+from adiabat.engine.samples import Samples
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel, make_kernel
 
+MANY = 256
 FORMS = ["dense", "zeros", "csr", "precomputed"]
 POINTS = np.random.default_rng(0).standard_normal((900, 3))
 # One feature of three at most is not zero: dense rows that are kept by their entries as well.
@@ -102,11 +103,12 @@ def test_samples_are_as_their_mirror(form: str, steps: list[tuple[bool, float, i
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_large_batch_gets_its_columns_when_they_are_asked_for(form: str) -> None:
+def test_samples_get_their_columns_when_they_are_asked_for(form: str) -> None:
     held = Held(form)
     held.add(20)
+    held.samples.slots(np.arange(20))
     assert np.all(held.samples.gram.slot_of[:20] >= 0)
-    held.add(EAGER_BATCH + 40)
+    held.add(MANY + 40)
     assert np.all(held.samples.gram.slot_of[20 : held.samples.n] < 0)
     held.check()
     held.samples.slots(np.array([300, 25, 25, 7]))
@@ -118,16 +120,16 @@ def test_a_large_batch_gets_its_columns_when_they_are_asked_for(form: str) -> No
 def test_columns_are_filled_in_blocks(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_samples, "BLOCK_ENTRIES", 700)
     held = Held(form)
-    held.add(EAGER_BATCH + 10)
+    held.add(MANY + 10)
     held.samples.slots(np.arange(0, held.samples.n, 3))
-    held.add(EAGER_BATCH + 10)
+    held.add(MANY + 10)
     held.check()
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_among_asks_for_no_columns(form: str) -> None:
     held = Held(form)
-    held.add(EAGER_BATCH + 10)
+    held.add(MANY + 10)
     some = np.array([200, 3, 77])
     np.testing.assert_array_equal(held.samples.among(some), held.exact[np.ix_(some, some)])
     assert np.all(held.samples.gram.slot_of[: held.samples.n] < 0)
@@ -141,10 +143,11 @@ def test_among_asks_for_no_columns(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("k", [7, EAGER_BATCH + 7])
+@pytest.mark.parametrize("k", [7, MANY + 7])
 def test_truncate_takes_new_samples_back(form: str, k: int) -> None:
     held = Held(form)
     held.add(30)
+    held.samples.slots(np.arange(0, 30, 2))
     slots = held.samples.gram.slot_of[:30].copy()
     held.samples.add(held.rows(np.arange(500, 500 + k)))
     held.samples.truncate(30)
@@ -213,7 +216,7 @@ def test_a_row_and_its_double_are_at_no_distance(csr: bool) -> None:
 def test_columns_have_the_bits_of_the_kernel(name: str, form: str, features: int) -> None:
     """In training as in prediction, for samples one by one, in small batches and in large ones."""
     rng = np.random.default_rng(features)
-    rows = rng.random((EAGER_BATCH + 60, features))
+    rows = rng.random((MANY + 60, features))
     if form in ("zeros", "csr"):
         rows *= rng.random(rows.shape) < 0.2
     if form == "far":

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Faults that once went unnoticed, each with the test that notices it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import adiabat
-from adiabat.certificate import judge
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 3))
@@ -35,19 +36,27 @@ def test_another_tolerance_is_the_one_that_is_judged_by():
     assert model.last_update_.certificate.tol == pytest.approx(1e3 * before)
 
 
-def test_the_gap_is_the_largest_of_all_machines():
+def test_a_finer_tolerance_is_reached_or_nothing_changes():
+    model = adiabat.SVC(C=2.0, gamma=0.5, tol=1e-3).fit(X, Y)
+    assert model.retune(tol=1e-12).certificate.ok and model.certificate().tol < 1.1e-12
+    state = model.dual_coef_.tolist(), model.tol, str(model.last_update_)
+    with pytest.raises(ValueError, match="tol"):
+        model.retune(tol=0.0)
+    assert state == (model.dual_coef_.tolist(), model.tol, str(model.last_update_))
+
+
+def test_the_certificate_is_that_of_the_worst_machine():
     labels = np.arange(60) % 4
     model = adiabat.SVC(C=5.0, gamma=0.5).fit(X, labels)
-    f = model._model.decide_training()
-    gaps = []
-    for column, (_, machine) in enumerate(model._model.machines):
-        # what is off by as much as the tolerance allows, in one machine after the other
-        r = f[machine.at, column] + machine.b - machine.t
-        gaps.append(judge(r, machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b))
-    assert model.certificate().gap == max(found.gap for found in gaps)
-    assert len({found.gap for found in gaps}) > 1
-    worst = max(gaps, key=lambda found: found.residual)
-    assert model.certificate().residual == worst.residual
+    machines = [machine for _, machine in model._model.machines]
+    # what is off by as much as the tolerance allows, in one machine after the other
+    for worst in machines:
+        kept = [machine.verdict for machine in machines]
+        worst.verdict = replace(worst.verdict, residual=0.9 * worst.verdict.allowed, gap=3e-10)
+        certificate = model._certify(afresh=False)
+        assert certificate.residual == worst.verdict.residual and certificate.gap == 3e-10
+        for machine, verdict in zip(machines, kept, strict=True):
+            machine.verdict = verdict
 
 
 def test_a_scaler_that_has_seen_weights_counts_in_weights():

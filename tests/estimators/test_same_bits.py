@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from adiabat import LSSVC, SVC, SVDD, SVR, KernelLSSVC, KernelLSSVR, OneClassSVM, limit_threads
 from adiabat.engine import threads
+from adiabat.estimators.evidence import decide_training
 from adiabat.feature_maps import Nystroem, RandomFourier
 
 KERNELS = ("chi2", "laplacian", "linear", "poly", "rbf")
@@ -82,7 +83,9 @@ def test_the_certificate_sees_the_f_of_predictions(kernel: str, form: str) -> No
         X = np.minimum(X, 100.0)
     store = sp.csr_array if form == "csr" else np.asarray
     model = SVC(kernel=kernel, gamma=0.02).fit(store(X), y == 1)._model
-    seen = model.decide_training()[model.position] + model.biases()
+    machines = [machine for _, machine in model.machines]
+    seen, _ = decide_training(model.solver.samples, machines, model.position)
+    seen = seen[model.position] + model.biases()
     np.testing.assert_array_equal(seen, model.decide(store(X)))
 
 

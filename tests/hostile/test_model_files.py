@@ -192,7 +192,6 @@ ESCAPES = {
     "biases of text": lambda m, a: m.update(biases=["x"]),
     "targets in a table": lambda m, a: a.update(target=a["target"][:, None]),
     "weights of text": lambda m, a: a.update(weight=a["weight"].astype(str)),
-    "origin of another width": lambda m, a: m["kernel"].update(origin=[0.0]),
     "kernel of nothing": lambda m, a: m.update(kernel=None),
     "a parameter of another type": lambda m, a: m["parameters"].update(C=[1]),
     "an estimator that is a list": lambda m, a: m.update(estimator=["SVC"]),
@@ -209,6 +208,17 @@ ESCAPES = {
 def test_nothing_but_a_model_file_error_comes_out(tmp_path, escape):
     with pytest.raises(adiabat.ModelFileError):
         adiabat.load(resealed(saved(tmp_path, "svc"), ESCAPES[escape]))
+
+
+def test_an_origin_of_another_width_is_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3)) + 1e4
+    adiabat.SVC(kernel="linear").fit(X, X[:, 0] > 1e4).save(tmp_path / "model.adiabat")
+    adiabat.load(tmp_path / "model.adiabat")
+    with pytest.raises(adiabat.ModelFileError):
+        adiabat.load(
+            resealed(tmp_path / "model.adiabat", lambda m, a: m["kernel"].update(origin=[0.0]))
+        )
 
 
 def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):

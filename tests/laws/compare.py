@@ -321,7 +321,9 @@ def exact_state(model: Any, X: Any, afresh: bool = False) -> Any:
         return None
     report = model.last_update_
     if afresh:
-        judged = replace(report.certificate, residual=0.0, gap=0.0, tol=0.0)
+        judged = replace(
+            report.certificate, residual=0.0, gap=0.0, tol=0.0, worst=None, rounding=0.0
+        )
         report = replace(report, certificate=judged)
     seen = [model.predict(X), model.dual_coef_, model.intercept_, model.support_]
     seen += [model.n_support_]

@@ -38,7 +38,7 @@ cdef class Rounds:
     cdef readonly object delta, residual
     cdef readonly double weight            # sum |u|, as of the last `measure`
     cdef readonly double missing           # d - sum u
-    cdef readonly double stir              # root mean square of the last look's changes of r, scaled
+    cdef readonly double stir              # root mean square of the last changes of r, scaled
     cdef readonly double strength          # sum sqrt(k) |u|, as of the last `measure`
     cdef double _largest                   # sqrt(k) |u|
     cdef double _at_bound

@@ -41,6 +41,22 @@ cdef extern from "downdate.h":
         wavefront blocks
         atomic_word[DOWNDATE_GROUPS] done
 
+cdef extern from "pairs.h":
+    enum:
+        PAIRS_BLOCK, PAIRS_DONE, PAIRS_LIMIT
+    ctypedef struct pair_descent:
+        Py_ssize_t n
+        const double** row
+        const double* diagonal
+        const double* lo
+        const double* hi
+        double* u
+        double* rise
+        double* fall
+        double* best
+        double flat, tolerance, span
+        Py_ssize_t steps
+
 cdef extern from "kernel_values.h":
     enum:
         KERNEL_FEW_FEATURES, KERNEL_PATCH_ROWS, KERNEL_LIST_COLUMNS
@@ -83,6 +99,7 @@ cdef extern from "simd_table.h":
         void (*multiply_panels)(
             double**, const Py_ssize_t*, Py_ssize_t, Py_ssize_t, const long long*, Py_ssize_t,
             const double*, double*) noexcept nogil
+        Py_ssize_t (*pairs_descend)(pair_descent*) noexcept nogil
         void (*kernel_values)(kernel_job*, Py_ssize_t) noexcept nogil
         void (*kernel_values_by_lists)(kernel_job*, Py_ssize_t) noexcept nogil
         void (*kernel_pack)(const kernel_rows*, bint, double*) noexcept nogil

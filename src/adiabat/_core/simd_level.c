@@ -9,6 +9,7 @@
 
 #include "downdate_simd.h"
 #include "kernel_lists_simd.h"
+#include "pairs_simd.h"
 #include "panels_simd.h"
 #include "simd_table.h"
 #include "sparse_rows_simd.h"

@@ -12,6 +12,7 @@
 
 #include "downdate.h"
 #include "kernel_values.h"
+#include "pairs.h"
 #include "triangular_solve.h"
 
 #define SIMD_FUNCTIONS(FUNCTION)                                                                  \
@@ -21,6 +22,7 @@
     FUNCTION(void, multiply_panels,                                                               \
              (double *const *, const ptrdiff_t *, ptrdiff_t, ptrdiff_t, const long long *,        \
               ptrdiff_t, const double *, double *))                                               \
+    FUNCTION(ptrdiff_t, pairs_descend, (pair_descent *))                                          \
     FUNCTION(void, kernel_values, (kernel_job *, ptrdiff_t))                                      \
     FUNCTION(void, kernel_values_by_lists, (kernel_job *, ptrdiff_t))                             \
     FUNCTION(void, kernel_pack, (const kernel_rows *, int, double *))                             \

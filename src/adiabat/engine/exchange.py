@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.box import pairwise_descent
+from adiabat._core.box import Pairs, pairwise_descent
 from adiabat._core.rounds import Rounds
 from adiabat.engine.machine import AT_BOUND, EPSILON, ROUNDINGS, SUM_ROUNDINGS, Machine
 from adiabat.errors import IndefiniteKernelError
@@ -52,6 +52,11 @@ REACH = 4.0
 # Rises of the objective, and rounds in blocks, before the rest is done in single file.
 PATIENCE = 3
 BLOCK_ROUNDS = 40
+import os
+COARSE = float(os.environ.get("COARSE", "1e-3"))
+SUPPLY = int(os.environ.get("SUPPLY", "4"))
+MOST_PAIRS = 100
+ALL_AT_ONCE = 1000
 
 
 class Stuck(Exception):
@@ -78,6 +83,7 @@ class Exchange:
         self.roundings = ROUNDINGS  # of f that a violation may be
         self._rises = 0
         self._width = MOST
+        self.coarse = False
         self._bind()
         self._enter_boxes()
 
@@ -100,6 +106,9 @@ class Exchange:
         near = watched.copy()
         balanced = rounds.measure(machine.d)
         self._set_accuracy()
+        if self.coarse:
+            self._descend(np.flatnonzero(watched))
+            balanced = rounds.measure(machine.d)
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
             troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
@@ -327,8 +336,9 @@ class Exchange:
         self._refuse_negative(float(curvature.min(initial=0.0)))
         # what is left of the curvature where outliers in MARGIN answer
         schur, _ = machine.factor.prepare(cross, own)
+        steps = PAIRS * len(rows) + 100
         d = pairwise_descent(
-            schur.copy(), gradient.copy(), lo - u, hi - u, PAIRS * len(rows) + 100, FLAT, 1e-3 * span
+            schur.copy(), gradient.copy(), lo - u, hi - u, steps, FLAT, 1e-3 * span
         )
         new = np.where(d <= lo - u, lo, np.where(d >= hi - u, hi, u + d))
         machine.u[rows] = new
@@ -339,6 +349,49 @@ class Exchange:
         joined = self._join(between, rows)
         inside = between[joined]
         self._residual[rows[inside]] = gradient[inside] + own[inside] @ (new - u)
+
+    def _descend(self, rows: IntArray) -> None:
+        """The coarse step: rows in pairs, as SMO does, until few are left to move."""
+        machine, rounds = self.machine, self._rounds
+        machine.refactor(machine.margin[:0])
+        if not rounds.measure(machine.d):
+            self._balance(rounds.missing)
+        self._look(rows)
+        lo, hi, at = machine.lo[rows], machine.hi[rows], machine.at[rows]
+        pairs = Pairs(
+            machine.r[rows], machine.u[rows], lo, hi, machine.samples.diagonal[at], FLAT
+        )
+        values_of = machine.samples.values_against(at, pairs.padded)
+        first = float(np.ptp(machine.t[rows]))
+        left = MOST_PAIRS * len(rows)
+        import os, time
+        dbg = os.environ.get("DBG"); t0=time.perf_counter(); n=0
+        while True:
+            wanted, left = pairs.descend(COARSE * first, left)
+            if wanted < 0:
+                break
+            n+=1
+            self._supply(pairs, wanted, values_of)
+        if dbg: print('descend', len(rows), 'steps', MOST_PAIRS*len(rows)-left, 'supplies', n, 'span', pairs.span, 'slots', machine.samples.gram.n_slots, time.perf_counter()-t0)
+        before = machine.u[rows]
+        new = pairs.u[: len(rows)]
+        machine.u[rows] = new
+        self._delta[rows] += new - before
+        self._look(rows)
+        r = machine.r[rows]
+        can_rise, can_fall = new < hi, new > lo
+        middle = 0.5 * (np.min(r[can_rise], initial=np.inf) + np.max(r[can_fall], initial=-np.inf))
+        machine.b -= middle
+        self._delta_b -= middle
+        free = rows[can_rise & can_fall]
+        dependent = machine.refactor(free)
+        if dbg: print('free', len(free), 'dependent', len(dependent))
+        self._residual[free] = machine.r[free] - middle
+
+    def _supply(self, pairs: Pairs, wanted: int, values_of) -> None:
+        """Kernel values of a row, and of those that will be wanted next."""
+        chosen = np.arange(pairs.n) if pairs.n <= ALL_AT_ONCE else pairs.candidates(wanted, SUPPLY)
+        pairs.give(chosen, values_of(chosen))
 
     def _balance(self, missing: float) -> None:
         """Bring sum u to d by the rows that mind it least."""

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
-from adiabat._core.rows import roundings, typical_size, without
+from adiabat._core.rows import roundings, typical_size, violations, without
 from adiabat.certificate import Verdict
 from adiabat.engine.samples import Samples
 
@@ -348,11 +348,18 @@ class Machine:
         if not self.verdict.ok:  # the sizes of f may excuse more than is known without them
             self.verdict = Verdict(*verdict(*given, self.sizes()))
 
+    def is_at_rest(self, touched: IntArray, tol: float) -> bool:
+        """Whether rows that came or are to go carry no weight, and none of them violates."""
+        if np.any(self.u[touched]) or np.any(self.in_margin[touched]):
+            return False
+        of = self.r[touched], self.u[touched], self.lo[touched], self.hi[touched]
+        return bool(np.all(violations(*of) <= self.aims(tol)[touched]))
+
     def cancel_pairs(self) -> None:
         """Take out what rows of one sample have against each other.
 
-        f does not change, and the objective does not rise: of the two rows of a regression sample,
-        the one that pulls f up has the lower target.
+        f does not change, and the objective does not rise where the row that pulls f up has the
+        lower target, as it is with the two rows of a regression sample.
         """
         n_samples = self.samples.n
         if self.n <= n_samples:  # no sample has two
@@ -362,6 +369,10 @@ class Machine:
         common = np.minimum(up, down)
         if not common.any():
             return
+        lower, upper = np.full(n_samples, -np.inf), np.full(n_samples, np.inf)
+        np.maximum.at(lower, self.at, np.where(self.u > 0.0, self.t, -np.inf))
+        np.minimum.at(upper, self.at, np.where(self.u < 0.0, self.t, np.inf))
+        common[lower > upper] = 0.0
         for row in np.flatnonzero((common[self.at] > 0.0) & (self.u != 0.0)):
             pulls = up if self.u[row] > 0.0 else down
             sample = self.at[row]

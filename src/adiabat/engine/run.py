@@ -47,6 +47,8 @@ class Run:
         self.nearly_there = False  # by a start from inside
         self.carried = carried  # bounds or the sum moved, and weights with them
         self.n_touched = len(touched)
+        # what comes and goes has no weight, and asks for none: then nothing is to be solved
+        self.at_rest = not carried and not fresh and machine.is_at_rest(touched, tol)
         self.watched = self._first_watch(touched, fresh)
         self.best = np.inf
         self.stuck = False
@@ -92,6 +94,7 @@ class Run:
 
     def settle(self) -> None:
         """One turn of exchange on the watched rows."""
+        self.at_rest = False
         if self.exchange is None:
             self.exchange = Exchange(self.machine, self.tol, self.nearly_there)
         try:

@@ -8,6 +8,7 @@ weight, and for a few that lately did (`Gram`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,6 @@ IntArray = npt.NDArray[np.int64]
 
 # Kernel values are computed for at most this many at a time (64 MB).
 BLOCK_ENTRIES = 8_000_000
-# New samples in batches up to this size get their whole kernel column at once: the product that
-# fills their row against the slots already reads every sample.
-EAGER_BATCH = 256
 # Columns up to which dense rows are read as they are, though most of their entries are zero: where
 # the column is zero they are not read either.
 FEW_COLUMNS = 2
@@ -127,6 +125,23 @@ class Samples:
         few = min(len(rows), len(columns))
         return self.kernel.formula.block(self.view(rows, few), self.view(columns, few))
 
+    def values_against(self, columns: IntArray, width: int) -> Callable[[IntArray], FloatArray]:
+        """A function of some of the columns: kernel values with all of them, in rows so wide."""
+        if self._viewed:
+            view, formula = self.view(columns, len(columns)), self.kernel.formula
+
+        def values(chosen: IntArray) -> FloatArray:
+            out = np.zeros((len(chosen), width))
+            rows = columns[chosen]
+            if self._viewed:
+                tops = np.uintp(out.ctypes.data) + np.arange(len(rows), dtype=np.uintp) * np.uintp(8 * width)
+                formula.write(view, self.view(rows, len(columns)), tops, 1)
+            else:
+                out[:, : len(columns)] = self.block(rows, columns)
+            return out
+
+        return values
+
     def _claim(self, positions: IntArray) -> None:
         """Give samples their kernel columns, computed against all samples."""
         kernel, data = self.kernel, self.data
@@ -204,11 +219,6 @@ class Samples:
         owners = self.gram.owner[occupied]
         if self.thin:
             self.gram.append(k, occupied[:0], np.empty((k, 0)))
-            self._check_diagonal(positions, self._own(first))
-        elif k <= EAGER_BATCH:
-            self.gram.append(k, occupied[:0], np.empty((k, 0)))
-            self._claim(positions)
-            self.gram.write(positions, occupied, self.between(owners, positions).T)
             self._check_diagonal(positions, self._own(first))
         else:
             self.gram.append(k, occupied, np.zeros((k, len(occupied))))

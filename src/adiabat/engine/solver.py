@@ -173,6 +173,9 @@ class Solver:
             carried = len(change.rebound) > 0 or machine.d != 0.0
             run = Run(machine, self.tol, touched, fresh, carried)
             runs.append(run)
+            if run.at_rest and method != "path" and not trace:
+                continue
+            run.at_rest = False
             if fresh and method != "path" and not trace and pays(machine):
                 start_inside(machine)
                 self.refresh([machine])
@@ -183,9 +186,10 @@ class Solver:
                 run.settle()
         pending = runs
         for _ in range(TURNS if runs else 0):
-            for run in pending:
-                run.machine.cancel_pairs()
-            self.refresh([run.machine for run in pending])
+            moved = [run.machine for run in pending if not run.at_rest]
+            for machine in moved:
+                machine.cancel_pairs()
+            self.refresh(moved)
             for run in pending:
                 for _ in range(CENTRINGS):
                     if not run.machine.centre_bias():
@@ -224,6 +228,8 @@ class Solver:
 
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
+        if not machines:
+            return
         gram = self.samples.gram
         for machine in machines[1:]:  # their columns first: a panel more is more coefficients
             self.samples.slots(machine.at[machine.u != 0.0])

@@ -61,7 +61,7 @@ def _id_of(model: Model, machine: Machine, row: int) -> Any:
 def _judged_afresh(model: Model, machines: list[Machine]) -> tuple[list[Verdict], float]:
     """Verdicts on machines, every kernel value computed anew, and how far f may be off."""
     samples = model.solver.samples
-    f, sizes = _decide_training(samples, machines)
+    f, sizes = decide_training(samples, machines, model.position)
     verdicts, f_error = [], 0.0
     for column, machine in enumerate(machines):
         at = machine.at
@@ -74,12 +74,17 @@ def _judged_afresh(model: Model, machines: list[Machine]) -> tuple[list[Verdict]
     return verdicts, f_error
 
 
-def _decide_training(samples: Samples, machines: list[Machine]) -> tuple[FloatArray, FloatArray]:
-    """Decision values less b at all samples by position, and |K||u|, the sizes of their terms."""
+def decide_training(
+    samples: Samples, machines: list[Machine], order: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Decision values less b at all samples by position, and |K||u|, the sizes of their terms.
+
+    Terms are summed in an order of positions.
+    """
     weights = np.zeros((samples.n, len(machines)))
     for column, machine in enumerate(machines):
         np.add.at(weights[:, column], machine.at, machine.u)
-    at = np.flatnonzero(weights.any(axis=1))
+    at = order[weights[order].any(axis=1)]
     weights = weights[at]
     f, sizes = np.zeros((2, samples.n, len(machines)))
     step = max(1, BLOCK_ENTRIES // max(1, len(at)))

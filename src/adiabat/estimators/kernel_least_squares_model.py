@@ -141,7 +141,7 @@ class KernelModel:
         elif self.machine.w is not None:
             for start in range(0, X.shape[0], _BLOCK):
                 part = slice(start, start + _BLOCK)
-                outputs[part] += _features(self.kernel, X[part]) @ self.machine.w
+                outputs[part] += multiply(_features(self.kernel, X[part]), self.machine.w)
         elif len(self.machine):
             rows = self.X[self.heavy]
             with pool_for(X.shape[0] * len(self.heavy) * X.shape[1]):

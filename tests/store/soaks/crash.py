@@ -110,6 +110,8 @@ def one_signal(place, rng, counter, which):
     child = os.fork()
     if child == 0:
         os.close(reader)
+        # what a shell starts in the background ignores interrupts, and its children with it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         code = 1
         try:
             work(place, seed, counter, writer)

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Steps of pair_descent. One pass over the rows brings r up to date and finds who rises, a second
+ * finds the partner.
+ */
+#ifndef ADIABAT_PAIRS_SIMD_H
+#define ADIABAT_PAIRS_SIMD_H
+
+#include <math.h>
+
+#include "pairs.h"
+#include "simd.h"
+#include "simd_math.h"
+
+ALWAYS_INLINE double vec_largest(vec a)
+{
+    double lane[VEC], most;
+    vec_store(lane, a);
+    most = lane[0];
+    for (int l = 1; l < VEC; l++)
+        most = lane[l] > most ? lane[l] : most;
+    return most;
+}
+
+/* r += (a - b) move; best[block] = the largest -r of those that can rise. Returns the largest r of
+ * those that can fall. */
+NEVER_INLINE double pairs_update(const pair_descent *p, const double *a, const double *b,
+                                 double move)
+{
+    const vec step = vec_setall(move), zero = vec_zero();
+    vec high = vec_setall(-INFINITY);
+    for (ptrdiff_t start = 0; start < p->n; start += PAIRS_BLOCK) {
+        vec low = vec_setall(-INFINITY);
+        for (ptrdiff_t i = start; i < start + PAIRS_BLOCK; i += VEC) {
+            vec change = vec_mul(vec_sub(vec_load(a + i), vec_load(b + i)), step);
+            vec rise = vec_add(vec_load(p->rise + i), change);
+            vec fall = vec_add(vec_load(p->fall + i), change);
+            vec_store(p->rise + i, rise);
+            vec_store(p->fall + i, fall);
+            low = vec_max(low, vec_sub(zero, rise));
+            high = vec_max(high, fall);
+        }
+        p->best[start / PAIRS_BLOCK] = vec_largest(low);
+    }
+    return vec_largest(high);
+}
+
+/* The same without a change of r. */
+NEVER_INLINE double pairs_extremes(const pair_descent *p)
+{
+    vec high = vec_setall(-INFINITY);
+    for (ptrdiff_t start = 0; start < p->n; start += PAIRS_BLOCK) {
+        vec low = vec_setall(-INFINITY);
+        for (ptrdiff_t i = start; i < start + PAIRS_BLOCK; i += VEC) {
+            low = vec_max(low, vec_sub(vec_zero(), vec_load(p->rise + i)));
+            high = vec_max(high, vec_load(p->fall + i));
+        }
+        p->best[start / PAIRS_BLOCK] = vec_largest(low);
+    }
+    return vec_largest(high);
+}
+
+/* What rows i .. i + VEC would gain by falling while `up`, at r, rises. */
+ALWAYS_INLINE vec pairs_gain(const pair_descent *p, const double *row, vec r, vec own, vec flat,
+                             ptrdiff_t i)
+{
+    vec diff = vec_max(vec_sub(vec_load(p->fall + i), r), vec_zero());
+    vec both = vec_add(own, vec_load(p->diagonal + i));
+    vec twice = vec_load(row + i);
+    vec curvature = vec_sub(both, vec_add(twice, twice));
+    vec none = vec_muladd(flat, both, vec_setall(1e-300));
+    return vec_div(vec_mul(diff, diff), vec_max(curvature, none));
+}
+
+/* The row that gains most; its block is looked at again. */
+NEVER_INLINE ptrdiff_t pairs_partner(const pair_descent *p, ptrdiff_t up)
+{
+    const double *row = p->row[up];
+    const vec r = vec_setall(p->rise[up]), own = vec_setall(p->diagonal[up]);
+    const vec flat = vec_setall(p->flat);
+    double most = -1.0, gain[PAIRS_BLOCK];
+    ptrdiff_t where = 0;
+    for (ptrdiff_t start = 0; start < p->n; start += PAIRS_BLOCK) {
+        vec best = vec_zero();
+        for (ptrdiff_t i = start; i < start + PAIRS_BLOCK; i += VEC)
+            best = vec_max(best, pairs_gain(p, row, r, own, flat, i));
+        double here = vec_largest(best);
+        if (here > most) {
+            most = here;
+            where = start;
+        }
+    }
+    for (ptrdiff_t i = 0; i < PAIRS_BLOCK; i += VEC)
+        vec_store(gain + i, pairs_gain(p, row, r, own, flat, where + i));
+    for (ptrdiff_t i = 0; i < PAIRS_BLOCK; i++)
+        if (gain[i] == most)
+            return where + i;
+    return where;
+}
+
+/* The row that most wants to rise. */
+ALWAYS_INLINE ptrdiff_t pairs_riser(const pair_descent *p, double *lowest)
+{
+    ptrdiff_t block = 0;
+    for (ptrdiff_t k = 1; k < p->n / PAIRS_BLOCK; k++)
+        if (p->best[k] > p->best[block])
+            block = k;
+    *lowest = -p->best[block];
+    for (ptrdiff_t i = block * PAIRS_BLOCK; i < (block + 1) * PAIRS_BLOCK; i++)
+        if (p->rise[i] == *lowest)
+            return i;
+    return 0;
+}
+
+/* u of the pair moves, and lands on a bound exactly. Returns by how much. */
+ALWAYS_INLINE double pairs_move(pair_descent *p, ptrdiff_t up, ptrdiff_t down)
+{
+    double r_up = p->rise[up], r_down = p->fall[down];
+    double both = p->diagonal[up] + p->diagonal[down];
+    double curvature = both - 2.0 * p->row[up][down];
+    double room_up = p->hi[up] - p->u[up], room_down = p->u[down] - p->lo[down];
+    double move = room_up < room_down ? room_up : room_down;
+    double wish = (r_down - r_up) / curvature;
+    if (curvature > p->flat * both + 1e-300 && wish < move)
+        move = wish;
+    p->u[up] = move < room_up ? p->u[up] + move : p->hi[up];
+    p->u[down] = move < room_down ? p->u[down] - move : p->lo[down];
+    p->rise[up] = p->u[up] < p->hi[up] ? r_up : INFINITY;
+    p->fall[up] = p->u[up] > p->lo[up] ? r_up : -INFINITY;
+    p->rise[down] = p->u[down] < p->hi[down] ? r_down : INFINITY;
+    p->fall[down] = p->u[down] > p->lo[down] ? r_down : -INFINITY;
+    return move;
+}
+
+/* Steps until it is done, or no steps are left, or the row returned is wanted. */
+static ptrdiff_t pairs_descend(pair_descent *p)
+{
+    double lowest, highest = pairs_extremes(p);
+    for (;;) {
+        ptrdiff_t up = pairs_riser(p, &lowest);
+        p->span = highest - lowest;
+        if (!(p->span > p->tolerance))
+            return PAIRS_DONE;
+        if (p->steps <= 0)
+            return PAIRS_LIMIT;
+        if (p->row[up] == NULL)
+            return up;
+        ptrdiff_t down = pairs_partner(p, up);
+        if (p->row[down] == NULL)
+            return down;
+        double move = pairs_move(p, up, down);
+        highest = pairs_update(p, p->row[up], p->row[down], move);
+        p->steps--;
+    }
+}
+
+#endif
