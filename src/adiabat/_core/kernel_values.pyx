@@ -331,6 +331,17 @@ cdef class Formula:
         if rows.n and columns.n:
             self._evaluate(rows, columns, NULL, 0, &tops[0], step)
 
+    def column(self, Rows rows, Py_ssize_t which, double[::1] out):
+        """k(row i, the row `which` of them) to out[i], for all i."""
+        cdef Rows one = Rows.__new__(Rows)
+        if not (0 <= which < rows.n <= out.shape[0]):
+            raise ValueError(f"row {which} of {rows.n} to {out.shape[0]} places")
+        one.n, one.n_features, one._held = 1, rows.n_features, rows
+        one._rows = some_of(&rows._rows, which, 1)
+        one.nnz = rows.n_features if one._rows.length == NULL else one._rows.length[0]
+        one.norms = rows._squares()[which : which + 1]
+        self._evaluate(rows, one, &out[0], 1, NULL, 1)
+
     cdef int _evaluate(self, Rows rows, Rows columns, double* top, Py_ssize_t apart,
                        const size_t* tops, Py_ssize_t step) except -1:
         """Entry (i, j) to place i * step from tops[j], or from j * apart after top."""

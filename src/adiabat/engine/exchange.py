@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.box import Pairs, pairwise_descent
+from adiabat._core.pairs import Pairs, pairwise_descent
 from adiabat._core.rounds import Rounds
 from adiabat.engine.machine import AT_BOUND, EPSILON, ROUNDINGS, SUM_ROUNDINGS, Machine
 from adiabat.errors import IndefiniteKernelError
@@ -52,11 +52,11 @@ REACH = 4.0
 # Rises of the objective, and rounds in blocks, before the rest is done in single file.
 PATIENCE = 3
 BLOCK_ROUNDS = 40
-import os
-COARSE = float(os.environ.get("COARSE", "1e-3"))
-SUPPLY = int(os.environ.get("SUPPLY", "4"))
-MOST_PAIRS = 100
-ALL_AT_ONCE = 1000
+# The coarse step ends where rows differ by this part of the spread of targets, or after so many
+# steps for each row. Kernel values are kept in so many bytes; those of a row that is wanted come
+# with a few others, the more the more features there are to be read for them.
+COARSE, MOST_PAIRS, CACHE = 1e-5, 100, 1 << 28
+EACH_AHEAD, MOST_AHEAD = 6, 16
 
 
 class Stuck(Exception):
@@ -83,7 +83,6 @@ class Exchange:
         self.roundings = ROUNDINGS  # of f that a violation may be
         self._rises = 0
         self._width = MOST
-        self.coarse = False
         self._bind()
         self._enter_boxes()
 
@@ -106,9 +105,6 @@ class Exchange:
         near = watched.copy()
         balanced = rounds.measure(machine.d)
         self._set_accuracy()
-        if self.coarse:
-            self._descend(np.flatnonzero(watched))
-            balanced = rounds.measure(machine.d)
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
             troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
@@ -350,48 +346,35 @@ class Exchange:
         inside = between[joined]
         self._residual[rows[inside]] = gradient[inside] + own[inside] @ (new - u)
 
-    def _descend(self, rows: IntArray) -> None:
-        """The coarse step: rows in pairs, as SMO does, until few are left to move."""
+    def descend(self, rows: IntArray) -> None:
+        """The coarse step: rows in pairs, as SMO does, until few are left to move.
+
+        Each step moves two rows and reads their kernel values alone, so that thousands find their
+        bound in little time. Who ends between bounds forms the margin, and rounds do the rest.
+        """
         machine, rounds = self.machine, self._rounds
+        self._bind()
+        rounds.start(self._pending)
         machine.refactor(machine.margin[:0])
         if not rounds.measure(machine.d):
             self._balance(rounds.missing)
         self._look(rows)
-        lo, hi, at = machine.lo[rows], machine.hi[rows], machine.at[rows]
-        pairs = Pairs(
-            machine.r[rows], machine.u[rows], lo, hi, machine.samples.diagonal[at], FLAT
-        )
-        values_of = machine.samples.values_against(at, pairs.padded)
-        first = float(np.ptp(machine.t[rows]))
-        left = MOST_PAIRS * len(rows)
-        import os, time
-        dbg = os.environ.get("DBG"); t0=time.perf_counter(); n=0
-        while True:
-            wanted, left = pairs.descend(COARSE * first, left)
-            if wanted < 0:
-                break
-            n+=1
-            self._supply(pairs, wanted, values_of)
-        if dbg: print('descend', len(rows), 'steps', MOST_PAIRS*len(rows)-left, 'supplies', n, 'span', pairs.span, 'slots', machine.samples.gram.n_slots, time.perf_counter()-t0)
-        before = machine.u[rows]
-        new = pairs.u[: len(rows)]
+        lo, hi, at, before = machine.lo[rows], machine.hi[rows], machine.at[rows], machine.u[rows]
+        own = machine.samples.diagonal[at]
+        ahead = min(machine.samples.n_features // EACH_AHEAD, MOST_AHEAD)
+        pairs = Pairs(machine.r[rows], before, lo, hi, own, FLAT, CACHE, ahead)
+        spread = float(np.ptp(machine.t[rows])) or float(np.ptp(machine.r[rows]))
+        pairs.descend(COARSE * spread, MOST_PAIRS * len(rows), machine.samples.writer(at))
+        new = pairs.u
         machine.u[rows] = new
         self._delta[rows] += new - before
+        inside = (new > lo) & (new < hi)
         self._look(rows)
-        r = machine.r[rows]
-        can_rise, can_fall = new < hi, new > lo
-        middle = 0.5 * (np.min(r[can_rise], initial=np.inf) + np.max(r[can_fall], initial=-np.inf))
+        middle = pairs.middle
         machine.b -= middle
-        self._delta_b -= middle
-        free = rows[can_rise & can_fall]
-        dependent = machine.refactor(free)
-        if dbg: print('free', len(free), 'dependent', len(dependent))
-        self._residual[free] = machine.r[free] - middle
-
-    def _supply(self, pairs: Pairs, wanted: int, values_of) -> None:
-        """Kernel values of a row, and of those that will be wanted next."""
-        chosen = np.arange(pairs.n) if pairs.n <= ALL_AT_ONCE else pairs.candidates(wanted, SUPPLY)
-        pairs.give(chosen, values_of(chosen))
+        machine.r[rows] -= middle
+        machine.refactor(rows[inside])
+        self._residual[rows] = machine.r[rows]
 
     def _balance(self, missing: float) -> None:
         """Bring sum u to d by the rows that mind it least."""

@@ -19,6 +19,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+# A machine that is new begins with a coarse step where rows are so few; where they are more, after
+# a first part of them has shown that weights at a bound outnumber the margin.
+FEW_ROWS = 1_500
 # Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
@@ -49,6 +52,8 @@ class Run:
         self.n_touched = len(touched)
         # what comes and goes has no weight, and asks for none: then nothing is to be solved
         self.at_rest = not carried and not fresh and machine.is_at_rest(touched, tol)
+        self.coarse = fresh and machine.n <= FEW_ROWS
+        self.undecided = fresh and not self.coarse  # whether a coarse step would help
         self.watched = self._first_watch(touched, fresh)
         self.best = np.inf
         self.stuck = False
@@ -98,7 +103,14 @@ class Run:
         if self.exchange is None:
             self.exchange = Exchange(self.machine, self.tol, self.nearly_there)
         try:
+            if self.coarse:
+                self.coarse = False
+                self.watched[:] = True
+                self.exchange.descend(np.arange(self.machine.n))
             self.exchange.settle(self.watched)
+            if self.undecided:
+                self.undecided = False
+                self.coarse = nonzero(self.machine.u) >= 2 * len(self.machine.margin)
         except Stuck:
             self.stuck = True  # the judge may still be content
 

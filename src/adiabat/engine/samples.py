@@ -125,22 +125,20 @@ class Samples:
         few = min(len(rows), len(columns))
         return self.kernel.formula.block(self.view(rows, few), self.view(columns, few))
 
-    def values_against(self, columns: IntArray, width: int) -> Callable[[IntArray], FloatArray]:
-        """A function of some of the columns: kernel values with all of them, in rows so wide."""
-        if self._viewed:
-            view, formula = self.view(columns, len(columns)), self.kernel.formula
+    def writer(self, positions: IntArray) -> Callable[[IntArray, FloatArray], None]:
+        """A function that writes kernel values of some among positions with all of them.
 
-        def values(chosen: IntArray) -> FloatArray:
-            out = np.zeros((len(chosen), width))
-            rows = columns[chosen]
-            if self._viewed:
-                tops = np.uintp(out.ctypes.data) + np.arange(len(rows), dtype=np.uintp) * np.uintp(8 * width)
-                formula.write(view, self.view(rows, len(columns)), tops, 1)
+        It takes their places, and an array with a row for each, which may be wider.
+        """
+        formula, everyone, n = self.kernel.formula, self.view(positions, 1), len(positions)
+
+        def write(places: IntArray, out: FloatArray) -> None:
+            if self._viewed and len(places) == 1:
+                formula.column(everyone, int(places[0]), out[0])
             else:
-                out[:, : len(columns)] = self.block(rows, columns)
-            return out
+                out[:, :n] = self.block(positions[places], positions)
 
-        return values
+        return write
 
     def _claim(self, positions: IntArray) -> None:
         """Give samples their kernel columns, computed against all samples."""

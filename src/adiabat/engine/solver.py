@@ -180,6 +180,7 @@ class Solver:
                 start_inside(machine)
                 self.refresh([machine])
                 run.watched[:] = run.nearly_there = True
+                run.coarse = run.undecided = False
             if method == "path" or trace or (method == "auto" and run.path_is_short()):
                 self._follow(key, run, trace, outcome)
             else:

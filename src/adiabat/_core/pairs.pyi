@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+_Floats = npt.NDArray[np.float64]
+
+class Pairs:
+    n: int
+    def __init__(
+        self,
+        r: _Floats,
+        u: _Floats,
+        lo: _Floats,
+        hi: _Floats,
+        diagonal: _Floats,
+        flat: float,
+        bytes: int,
+        ahead: int = 0,
+    ) -> None: ...
+    @property
+    def u(self) -> _Floats: ...
+    @property
+    def middle(self) -> float: ...
+    def descend(
+        self,
+        tolerance: float,
+        steps: int,
+        write: Callable[[npt.NDArray[np.int64], _Floats], None],
+    ) -> None: ...
+
+def pairwise_descent(
+    H: _Floats,
+    g: _Floats,
+    lo: _Floats,
+    hi: _Floats,
+    steps: int,
+    flat: float,
+    tolerance: float,
+) -> _Floats: ...
