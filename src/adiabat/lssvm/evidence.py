@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError
-from adiabat.lssvm.judge import normal_residual
+from adiabat.lssvm.judge import normal_residual, whole_residual
 from adiabat.lssvm.machine import LeastSquares, relative_gap, relative_size, right_sides
 from adiabat.lssvm.moments import Moments
 
@@ -62,17 +62,27 @@ def certify(
 
 def _measured(model: LeastSquares) -> tuple[float, float, float]:
     """The relative error of the solution, the relative gap, and how far f may be off."""
-    right, rest = right_sides(model.moments, model.intercept, model.combine)
-    ridge = model.ridge()
+    moments, ridge = model.moments, model.ridge()
+    right, rest = right_sides(moments, model.intercept, model.combine)
     lacking = np.zeros_like(model.solution)
     for k in range(lacking.shape[1]):
-        lacking[:, k] = normal_residual(
-            model.moments.hi, model.moments.lo, ridge, model.solution[:, k], right[:, k], rest[:, k]
-        )
+        if model.expansion is None and moments.rest is None:
+            x, b, b_rest = model.solution[:, k], right[:, k], rest[:, k]
+            lacking[:, k] = normal_residual(moments.hi, moments.lo, ridge, x, b, b_rest)
+        else:
+            parts = [moments.hi, moments.lo, *([] if moments.rest is None else moments.rest)]
+            whole = model.solution[:, k : k + 1] if model.expansion is None else model.expansion[k]
+            lacking[:, k] = whole_residual(parts, ridge, whole, model.combine[:, k])
     correction = model.matrix.solve(lacking)
-    error = relative_size(correction, model.solution, model.scale(), model.moments.width)
+    error = relative_size(correction, model.solution, model.scale(), moments.width)
     gap = relative_gap(model, lacking, correction, right)
-    return error, gap, model.distance(model.solution, lacking, correction)
+    moved, left = model.left_over(lacking, correction)
+    off = moved + left
+    if model.expansion is not None:
+        left = off = np.minimum(off, model.reached(np.abs(lacking)))
+    if not (left <= model.permitted()).all():
+        error = np.inf
+    return error, gap, model.distance(model.solution, off)
 
 
 def require_possible(

@@ -3,7 +3,8 @@
 
 The residual of the normal equations (hi + lo + diag(ridge)) x = b is computed without rounding:
 matrix and vector are cut into pieces of so few bits that products of pieces are exact in float64,
-and `math.fsum` adds the products exactly.
+and `math.fsum` adds the products exactly. Of numbers in more than two parts it is computed in whole
+numbers.
 
 Under a linear kernel K is XX', and the products are taken one after the other.
 """
@@ -41,6 +42,43 @@ def normal_residual(
     r_pieces = _pieces(ridge[None, :], 26)
     terms += [-(r[0] * piece[0]) for r in r_pieces for piece in _pieces(x[None, :], 26)]
     return np.array([math.fsum(column) for column in zip(*terms, strict=True)])
+
+
+def whole_residual(
+    parts: list[FloatArray], ridge: FloatArray, x_parts: FloatArray, combine: FloatArray
+) -> FloatArray:
+    """What b - (M + diag(ridge)) x leaves, rounded once, in whole numbers of Python's.
+
+    M is the leading block of the sum of some matrices, of which the columns beside it, combined,
+    are b: the first of them (which x may include) is that of the constant. x is a sum of columns.
+    """
+    m, first = len(x_parts), len(parts[0]) - len(combine)
+    x, x_unit = _whole(list(x_parts.T))
+    M, unit = _whole([np.triu(part) + np.triu(part, 1).T for part in parts])
+    added, added_unit = _whole([ridge])
+    chosen, chosen_unit = _whole([combine])
+    b = M[:m, first:] @ chosen
+    product, product_unit = M[:m, :m] @ x, unit + x_unit
+    extra, extra_unit = added * x, added_unit + x_unit
+    last = min(unit + chosen_unit, product_unit, extra_unit)
+    total = b * 2 ** (unit + chosen_unit - last) - product * 2 ** (product_unit - last)
+    total = total - extra * 2 ** (extra_unit - last)
+    divisor = 1 << max(0, -last)
+    return np.array([(int(n) << max(0, last)) / divisor for n in total])
+
+
+def _whole(parts: list[FloatArray]) -> tuple[npt.NDArray[np.object_], int]:
+    """The sum of arrays as whole numbers, and the power of two that is their unit."""
+    pairs = [np.frexp(part) for part in parts]
+    least = [int(e[n != 0.0].min()) for n, e in pairs if n.any()]
+    unit = min(least, default=0) - 53
+    total = np.zeros(parts[0].shape, dtype=object)
+    for fraction, exponent in pairs:
+        held = np.nonzero(fraction)
+        number = np.ldexp(fraction[held], 53).astype(np.int64).astype(object)
+        power = (exponent[held] - 53 - unit).astype(object)
+        total[held] += number * np.array([1 << int(p) for p in power], dtype=object)
+    return total, unit
 
 
 def linear_residual(
