@@ -80,7 +80,7 @@ def test_f_error_is_small_where_there_is_no_cause_for_it(kernel):
             X, y, weights, intercept = problem(number, cell)
             for model in machines(rho, intercept, kernel):
                 certificate = model.fit(X, y, weights).certificate()
-                assert certificate.f_error < 1e-10 and "f known to" in str(certificate)
+                assert certificate.f_error < 1e-10 and "f within" in str(certificate)
 
 
 def test_under_a_linear_kernel_f_is_known_at_any_rho():
@@ -324,7 +324,7 @@ def test_a_file_from_before_weights_had_two_parts_opens(tmp_path):
     model = KernelLSSVR(kernel="linear", rho=1e-3).fit(X, y)
     model.save(tmp_path / "m.adiabat")
     manifest, arrays = adiabat.archive.read_archive(tmp_path / "m.adiabat")
-    del arrays["alpha_rest"], manifest["report"]["certificate"]["f_error"]
+    del arrays["alpha_rest"]
     adiabat.archive.write_archive(tmp_path / "m.adiabat", manifest, arrays)
     loaded = adiabat.load(tmp_path / "m.adiabat")
     certificate = loaded.certificate()

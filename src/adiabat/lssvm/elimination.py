@@ -21,6 +21,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from adiabat._core import expansions
+from adiabat._core.expansions import MOST_PARTS
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.moments import Moments, parts_needed
 
@@ -48,9 +49,8 @@ class PivotedMatrix(AuxiliaryMatrix):
         self._ridge = ridge
         diagonal = moments.diagonal()[: self._m]
         largest = float(diagonal.max(initial=0.0))
-        if not np.isfinite(largest):
-            raise IndefiniteMatrix("sums of squares overflow")
-        self.parts = max(moments.parts, parts_needed(self._m * largest, rho))
+        self.parts = max(moments.parts, min(MOST_PARTS, parts_needed(largest, rho)))
+        self._of_mean: float | None = None
         self._pivots: list[int] = []
         self._L: list[FloatArray] = []
         self._U: list[FloatArray] = []
@@ -73,14 +73,14 @@ class PivotedMatrix(AuxiliaryMatrix):
         if rest is not None:
             own[0, 2 : 2 + len(rest)] = rest[:, j, j]
         expansions.add_scaled(own, np.ones((1, 1)), self._ridge[j : j + 1], 1.0)
-        return own[0]
+        return np.asarray(own[0])
 
     def _eliminate(self, p: int) -> None:
         """Take pivot p."""
         column = expansions.column(*self._given, self._m, p, self.parts)
         column[p] = self._entry(p)
-        for l, u in zip(self._L, self._U, strict=True):
-            expansions.add_scaled(column, u, l[p], -1.0)
+        for multiples, u in zip(self._L, self._U, strict=True):
+            expansions.add_scaled(column, u, multiples[p], -1.0)
         column[self._pivots] = 0.0
         if not column[p, 0] > 0.0:
             raise IndefiniteMatrix(f"pivot {p} is {column[p, 0]:.2g}")
@@ -139,15 +139,15 @@ class PivotedMatrix(AuxiliaryMatrix):
         if len(self._others):
             rounded = r[self._others].sum(axis=1)
             x[self._others, 0] = cho_solve((self._lower, True), rounded, check_finite=False)
-        for p, l, u in zip(self._pivots[::-1], self._L[::-1], self._U[::-1], strict=True):
+        for p, multiples, u in zip(self._pivots[::-1], self._L[::-1], self._U[::-1], strict=True):
             own = expansions.divide(r[p : p + 1], u[p])[0]
-            x[p] = expansions.dot(-l, x, own, self.parts)
+            x[p] = expansions.dot(-multiples, x, own, self.parts)
         return x
 
     def _forward(self, r: FloatArray) -> None:
-        for p, l in zip(self._pivots, self._L, strict=True):
+        for p, multiples in zip(self._pivots, self._L, strict=True):
             own = r[p].copy()
-            expansions.add_scaled(r, l, own, -1.0)
+            expansions.add_scaled(r, multiples, own, -1.0)
             r[p] = own
 
     def solve(self, r: FloatArray) -> FloatArray:
@@ -174,6 +174,12 @@ class PivotedMatrix(AuxiliaryMatrix):
             answer[row] += half @ half
         return answer
 
+    def bias_variance(self, rho: float) -> float:
+        """The entry of the bias in the inverse with the bias, and some."""
+        if self._of_mean is None:
+            self._of_mean = float(self.quadratics(np.zeros((1, len(self.mean))))[0])
+        return 1.0 / self.total + 2.0 * self._of_mean
+
     @property
     def inverse(self) -> FloatArray:
         """P, of which only the upper triangle holds."""
@@ -185,3 +191,12 @@ class PivotedMatrix(AuxiliaryMatrix):
     def changed(self, phi: FloatArray, s: FloatArray) -> AuxiliaryMatrix:
         """Refused: it is built anew from the moments."""
         raise IndefiniteMatrix("an update would have to be in expansions")
+
+
+def factored(moments: Moments, rho: float, intercept: bool) -> AuxiliaryMatrix:
+    """The auxiliary matrix from the moments: in float64, or in expansions where that fails."""
+    try:
+        return AuxiliaryMatrix.rebuilt(moments, rho, intercept)
+    except IndefiniteMatrix:
+        # may be rounding: more digits decide
+        return PivotedMatrix(moments, rho, intercept)

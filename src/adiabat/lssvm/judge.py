@@ -3,8 +3,7 @@
 
 The residual of the normal equations (hi + lo + diag(ridge)) x = b is computed without rounding:
 matrix and vector are cut into pieces of so few bits that products of pieces are exact in float64,
-and `math.fsum` adds the products exactly. Of numbers in more than two parts it is computed in whole
-numbers.
+and `math.fsum` adds the products exactly.
 
 Under a linear kernel K is XX', and the products are taken one after the other.
 """
@@ -19,6 +18,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 _PIECES = 8
+_ALL_PIECES = 80  # of numbers that are 2^-1700 of the largest
 
 
 def normal_residual(
@@ -44,41 +44,30 @@ def normal_residual(
     return np.array([math.fsum(column) for column in zip(*terms, strict=True)])
 
 
-def whole_residual(
+def expanded_residual(
     parts: list[FloatArray], ridge: FloatArray, x_parts: FloatArray, combine: FloatArray
 ) -> FloatArray:
-    """What b - (M + diag(ridge)) x leaves, rounded once, in whole numbers of Python's.
+    """What b - (M + diag(ridge)) x leaves, rounded once; M and x are sums of some parts.
 
-    M is the leading block of the sum of some matrices, of which the columns beside it, combined,
-    are b: the first of them (which x may include) is that of the constant. x is a sum of columns.
+    M is the leading block of a symmetric matrix given by its upper triangle, of which the last
+    columns, combined, are b. Powers of two bring all features to one scale, which rounds nothing.
     """
     m, first = len(x_parts), len(parts[0]) - len(combine)
-    x, x_unit = _whole(list(x_parts.T))
-    M, unit = _whole([np.triu(part) + np.triu(part, 1).T for part in parts])
-    added, added_unit = _whole([ridge])
-    chosen, chosen_unit = _whole([combine])
-    b = M[:m, first:] @ chosen
-    product, product_unit = M[:m, :m] @ x, unit + x_unit
-    extra, extra_unit = added * x, added_unit + x_unit
-    last = min(unit + chosen_unit, product_unit, extra_unit)
-    total = b * 2 ** (unit + chosen_unit - last) - product * 2 ** (product_unit - last)
-    total = total - extra * 2 ** (extra_unit - last)
-    divisor = 1 << max(0, -last)
-    return np.array([(int(n) << max(0, last)) / divisor for n in total])
-
-
-def _whole(parts: list[FloatArray]) -> tuple[npt.NDArray[np.object_], int]:
-    """The sum of arrays as whole numbers, and the power of two that is their unit."""
-    pairs = [np.frexp(part) for part in parts]
-    least = [int(e[n != 0.0].min()) for n, e in pairs if n.any()]
-    unit = min(least, default=0) - 53
-    total = np.zeros(parts[0].shape, dtype=object)
-    for fraction, exponent in pairs:
-        held = np.nonzero(fraction)
-        number = np.ldexp(fraction[held], 53).astype(np.int64).astype(object)
-        power = (exponent[held] - 53 - unit).astype(object)
-        total[held] += number * np.array([1 << int(p) for p in power], dtype=object)
-    return total, unit
+    _, exponent = np.frexp(np.sqrt(np.maximum(np.diagonal(parts[0])[:m], 0.0) + ridge))
+    bits = (53 - max(1, math.ceil(math.log2(max(2, m))))) // 2
+    scaled = [np.ldexp(x, exponent) for x in x_parts.T]
+    x_pieces = [piece[0] for x in scaled for piece in _pieces(x[None, :], bits, _ALL_PIECES)]
+    terms = []
+    for part in parts:
+        whole = np.triu(part) + np.triu(part, 1).T
+        block = np.ldexp(whole[:m, :m], -exponent[:, None] - exponent)
+        for A in _pieces(block, bits, _ALL_PIECES):
+            terms += [-(A @ x) for x in x_pieces]
+        terms += [np.ldexp(c * column, -exponent)
+                  for c, column in zip(combine, whole[:m, first:].T, strict=True)]  # fmt: skip
+    for r in _pieces(np.ldexp(ridge, -2 * exponent)[:, None], 26):
+        terms += [-(r * x)[:, 0] for y in scaled for x in _pieces(y[:, None], 26)]
+    return np.ldexp(_sum(terms), exponent)
 
 
 def linear_residual(
@@ -112,11 +101,11 @@ def _sum(terms: list[FloatArray]) -> FloatArray:
     return np.array([math.fsum(column) for column in zip(*terms, strict=True)])
 
 
-def _pieces(A: FloatArray, bits: int) -> list[FloatArray]:
+def _pieces(A: FloatArray, bits: int, most: int = _PIECES) -> list[FloatArray]:
     """Matrices that add up to A, each of whole multiples (below 2^bits) of a unit for each row."""
     pieces: list[FloatArray] = []
     rest = np.array(A, dtype=np.float64)
-    while rest.any() and len(pieces) < _PIECES:
+    while rest.any() and len(pieces) < most:
         _, exponent = np.frexp(np.abs(rest).max(axis=1, keepdims=True))
         shift = np.ldexp(1.5, 52 - bits + exponent)
         piece = (rest + shift) - shift

@@ -23,18 +23,23 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-
 from scipy.linalg.blas import dsymv
 
 from adiabat._core import expansions
 from adiabat._core.kernel_values import multiply
 from adiabat._core.thread_pool import in_slices
 from adiabat._core.twofold import residual
-from adiabat.lssvm.accuracy import UNIT, primal_error
+from adiabat.lssvm.accuracy import UNIT, lost_residual, rounding_of_f
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
-from adiabat.lssvm.elimination import PivotedMatrix
+from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
-from adiabat.lssvm.moments import Moments
+from adiabat.lssvm.moments import Moments, NotSettled
+from adiabat.lssvm.normal_equations import (
+    relative_size,
+    right_parts,
+    right_sides,
+    target_squares,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,17 +52,16 @@ _CORRECTIONS: Final = 12
 _SETTLED: Final = 1e-12
 # Part of `tol` that a correction may be, so that one more, as the judge makes it, is within `tol`.
 _WITHIN: Final = 0.25
-_NOTHING_BESIDE: Final = 1e-6
 # What a residual may leave over after its answer, as an error of f and in units of the targets,
 # whatever `tol` is; and where corrections in expansions end.
 _LEFT_OVER: Final = 1e-13
+# Part of that which it may be here, so that the judge, whose residual is another, agrees.
+_SURELY: Final = 1e-3
 _EXACT: Final = 2.0**-60
+# Part of the targets from which f is not known well: coefficients and sums are taken in expansions.
+_VAGUE: Final = 1e-6
 _TINY: Final = float(np.finfo(np.float64).tiny)
 _NONE: Final = np.zeros(0)
-
-
-class NotSettled(ArithmeticError):
-    """Corrections stopped shrinking before w was as exact as asked."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ class LeastSquares:
     `combine` has a column for each output and a row for the constant and each target: what the
     output aims at. `solution` has a row for each feature, and one for the bias if there is one.
     `error` is how far the solution was off, relative to its size, before its last correction, and
-    `f_error` how far f may be off. Where the matrix is eliminated in expansions, `expansion` has the
+    `f_error` how far f may be off. If the matrix is eliminated in expansions, `expansion` has the
     solution in all its parts, for each output an array of shape (rows, parts).
     """
 
@@ -140,11 +144,7 @@ class LeastSquares:
         if moments.n_heavy == 0:
             moments.clear()
         right, _ = right_sides(moments, intercept, combine)
-        try:
-            matrix = AuxiliaryMatrix.rebuilt(moments, rho, intercept)
-        except IndefiniteMatrix:
-            # may be rounding: more digits decide
-            matrix = PivotedMatrix(moments, rho, intercept)
+        matrix = factored(moments, rho, intercept)
         start = matrix.solve(right)
         blank = cls(
             moments, rho, intercept, tol, combine, matrix, start, 0.0, 0.0, 0.0, Effort("rebuild")
@@ -243,13 +243,14 @@ class LeastSquares:
             error = relative_size(correction, solution, scale, self.moments.width)
             shrinks = error <= 0.25 * previous
             if error <= _WITHIN * self.tol and (error <= _SETTLED or not shrinks):
-                gain, left = self.left_over(lacking, correction)
-                if (left <= self.permitted()).all():
+                moved, left = self.left_over(lacking, correction)
+                f_error = self.distance(solution, moved + left)
+                if (left <= _SURELY * self.permitted()).all() and f_error <= self.vague():
                     effort = replace(effort, rounds=effort.rounds + rounds)
+                    gap = relative_gap(self, lacking, correction, right[0])
                     return replace(
-                        self, solution=solution, error=error, effort=effort,
-                        gap=relative_gap(self, lacking, correction, right[0]),
-                        f_error=self.distance(solution, gain + left),
+                        self, solution=solution, error=error, gap=gap, f_error=f_error,
+                        effort=effort,
                     )  # fmt: skip
                 break
             if not (shrinks and np.isfinite(error)):
@@ -270,6 +271,7 @@ class LeastSquares:
         right, _ = right_sides(moments, self.intercept, self.combine)
         unit, rounds = self.target_size(), 0
         reach = max(1.0, float(np.abs(matrix.mean).max(initial=0.0))) * (len(ridge) + 1.0)
+        solved = replace(self, matrix=matrix)
         found = np.zeros((len(unit), len(ridge), matrix.parts))
         lacking, correction = np.zeros_like(right), np.zeros_like(right)
         for k, x in enumerate(found):
@@ -281,17 +283,17 @@ class LeastSquares:
                 cutoff = _EXACT * math.sqrt(self.rho) * unit[k] / reach
                 left = expansions.residual(*given, ridge, x, aim, cutoff)
                 rounds += 1
-                off = float(self.reached(np.abs(left[:, :1]))[0])
-                if off <= _EXACT * unit[k] or not off <= 0.25 * previous:
+                size = float(solved.reached(np.abs(left[:, :1]))[0])
+                if size <= _EXACT * unit[k] or not size <= 0.25 * previous:
                     break
-                previous = off
+                previous = size
             lacking[:, k] = left[:, 0]
             correction[:, k] = matrix.solve_parts(left)[:, 0]
         solution = np.ascontiguousarray(found[:, :, 0].T)
-        solved = replace(self, matrix=matrix, solution=solution, expansion=found)
+        solved = replace(solved, solution=solution, expansion=found)
         error = relative_size(correction, solution, self.scale(), moments.width)
-        off = self.reached(np.abs(lacking))
-        if not (error <= _WITHIN * self.tol and (off <= self.permitted()).all()):
+        off = solved.reached(np.abs(lacking))
+        if not (error <= _WITHIN * self.tol and (off <= _SURELY * self.permitted()).all()):
             raise NotSettled(f"{error:.1e} off after {rounds} corrections")
         return replace(
             solved, error=error, f_error=solved.distance(solution, off),
@@ -347,12 +349,17 @@ class LeastSquares:
         size = np.linalg.norm(rest[:J], axis=0)
         if not self.intercept or self.moments.n_heavy == 0:
             return np.asarray(size / math.sqrt(self.rho))
-        size = size + float(np.linalg.norm(self.matrix.mean)) * rest[J]
-        return np.asarray(np.hypot(size / math.sqrt(self.rho), rest[J] / self.matrix.total**0.5))
+        # the inverse of M has entries below 1 / rho but for that of the bias
+        bias = math.sqrt(self.matrix.bias_variance(self.rho))
+        return np.asarray(size / math.sqrt(self.rho) + bias * rest[J])
 
     def permitted(self) -> FloatArray:
         """What `reached` may be of each output for the solution to be one."""
         return np.asarray(max(self.tol, _LEFT_OVER) * self.target_size())
+
+    def vague(self) -> float:
+        """An f_error for which a solution in float64 is not good enough."""
+        return _VAGUE * float(self.target_size().max(initial=0.0))
 
     def target_size(self) -> FloatArray:
         """The root of the mean square of what each output aims at."""
@@ -361,10 +368,13 @@ class LeastSquares:
 
     def distance(self, solution: FloatArray, off: FloatArray) -> float:
         """How far f may be from the optimum's, from a bound on what the residuals account for."""
-        return primal_error(
-            self.moments, self.rho, self.intercept, self.combine, solution, off,
-            self.expansion is not None,
-        )  # fmt: skip
+        if solution.size == 0 or self.moments.n_heavy == 0:
+            return 0.0
+        lost = self.reached(lost_residual(self.moments, self.combine, solution))
+        rounded = rounding_of_f(
+            self.moments, self.intercept, self.combine, solution, self.expansion is not None
+        )
+        return float((off + lost + rounded).max())
 
     def ridge(self) -> FloatArray:
         """What is added to the diagonal: rho, and nothing for the bias."""
@@ -420,48 +430,6 @@ def gather(moments: Moments, batches: list[Batch], rho: float) -> None:
             moments.join(shares[start], 1.0)
 
 
-def right_sides(
-    moments: Moments, intercept: bool, combine: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Right-hand sides of the normal equations, as hi and lo; entries of `combine` are -1, 0, 1, 2.
-
-    Those factors are exact, so that only the sum has to mind what it rounds away.
-    """
-    rows = moments.width + intercept
-    constant, constant_rest = moments.feature_sums(rows)
-    sums, sums_rest = moments.sums(rows)
-    if intercept:
-        # the constant's row of M is above the diagonal only from the constant on
-        sums = np.vstack([sums[:-1], moments.hi[moments.width, moments.width + 1 :]])
-        sums_rest = np.vstack([sums_rest[:-1], moments.lo[moments.width, moments.width + 1 :]])
-    a, b = sums @ combine[1:], np.outer(constant, combine[0])
-    hi = a + b
-    back = hi - a
-    lost = (a - (hi - back)) + (b - back)
-    return hi, lost + sums_rest @ combine[1:] + np.outer(constant_rest, combine[0])
-
-
-def right_parts(
-    moments: Moments, intercept: bool, combine: FloatArray, parts: int
-) -> FloatArray:
-    """The right-hand side of one output, in expansions."""
-    m = moments.width + intercept
-    total = np.zeros((m, parts))
-    for place in np.flatnonzero(combine):
-        column = expansions.column(
-            moments.hi, moments.lo, moments.rest, m, moments.width + int(place), parts
-        )
-        expansions.add_scaled(total, column, combine[place : place + 1], 1.0)
-    return total
-
-
-def target_squares(moments: Moments, combine: FloatArray) -> FloatArray:
-    """Sum of s t^2 of what each output aims at."""
-    block = moments.hi[moments.width :, moments.width :]
-    block = np.triu(block) + np.triu(block, 1).T
-    return np.asarray(np.einsum("ik,ij,jk->k", combine, block, combine))
-
-
 def relative_gap(
     model: LeastSquares, lacking: FloatArray, correction: FloatArray, right: FloatArray
 ) -> float:
@@ -472,25 +440,3 @@ def relative_gap(
     objective = squares - np.einsum("ik,ik->k", model.solution, right)
     gain = np.maximum(0.0, np.einsum("ik,ik->k", lacking, correction))
     return float(np.max(gain / np.maximum(1.0, np.abs(objective))))
-
-
-def relative_size(
-    correction: FloatArray, solution: FloatArray, scale: FloatArray, width: int
-) -> float:
-    """The largest correction of an output's w, and of its b, relative to what is corrected.
-
-    Coefficients are measured in units of their features (`scale`). A w that is nothing beside b is
-    measured against b, since there is then nothing else to measure it against.
-    """
-    if correction.size == 0:
-        return 0.0
-    if not np.isfinite(correction).all():
-        return float("inf")
-    steps, sizes = scale[:, None] * correction, scale[:, None] * solution
-    whole = np.linalg.norm(sizes, axis=0)
-    step = np.linalg.norm(steps[:width], axis=0)
-    size = np.maximum(np.linalg.norm(sizes[:width], axis=0), _NOTHING_BESIDE * whole)
-    off = np.divide(step, size, out=np.zeros_like(step), where=size > 0.0)
-    step = np.linalg.norm(steps, axis=0)
-    off_whole = np.divide(step, whole, out=np.zeros_like(step), where=whole > 0.0)
-    return float(max(off.max(), off_whole.max()))

@@ -36,12 +36,16 @@ _PART_BITS: Final = 52
 _BITS_BELOW_RHO: Final = 50
 
 
+class NotSettled(ArithmeticError):
+    """What was asked for cannot be computed as exactly as it was asked for."""
+
+
 def parts_needed(size: float, rho: float) -> int:
     """Parts of a number of this size that reach far enough below rho."""
-    if not math.isfinite(size / rho):
-        return MOST_PARTS
+    if not math.isfinite(size):
+        raise NotSettled("sums of squares overflow")
     bits = _BITS_BELOW_RHO + max(0.0, math.log2(max(size, rho)) - math.log2(rho))
-    return min(MOST_PARTS, max(2, math.ceil(bits / _PART_BITS)))
+    return max(2, math.ceil(bits / _PART_BITS))
 
 
 class Moments:
@@ -168,6 +172,8 @@ class Moments:
 
     def _widen(self, parts: int) -> None:
         """Give entries of M so many parts at least."""
+        if parts > MOST_PARTS:
+            raise NotSettled(f"moments would need {parts} parts of 52 bits, of {MOST_PARTS}")
         if parts > self.parts:
             rest = np.zeros((parts - 2, *self.hi.shape))
             if self.rest is not None:
