@@ -82,12 +82,12 @@ def wide(rng: np.random.Generator, m: int) -> np.ndarray:
 def test_with_a_third_part_a_huge_row_leaves_nothing(weighted):
     rng = np.random.default_rng(5)
     m = 19
-    hi, lo, rest = np.zeros((3, m, m))
+    hi, lo, rest = np.zeros((m, m)), np.zeros((m, m)), np.zeros((1, m, m))
     rows = [(rng.normal(size=m), float(rng.uniform(0.1, 2.0)) if weighted else 1.0)] * 3
     huge = [(wide(rng, m), float(rng.uniform(0.1, 2.0)) if weighted else 1.0) for _ in range(4)]
     for z, s in (*rows, *huge):
         add_outer(hi, lo, z, s, rest)
-    other_hi, other_lo, other_rest = np.zeros((3, m, m))
+    other_hi, other_lo, other_rest = np.zeros((m, m)), np.zeros((m, m)), np.zeros((1, m, m))
     for z, s in huge[2:]:
         add_outer(other_hi, other_lo, z, s, other_rest)
     term = np.outer(1e10 * rng.normal(size=m), rng.normal(size=m))

@@ -301,13 +301,26 @@ def test_inputs_are_never_written_to_and_predictions_never_write(kind):
     assert pickle.dumps(model) == state
 
 
-def test_a_rho_that_rounding_swallows_is_named_as_such():
+def test_a_rho_that_rounding_would_swallow_is_not_lost():
     big = 2.0**30
     X = np.array([[big, big], [0.0, big]])
     model = LSSVR(rho=1e-6, fit_intercept=False).fit(X, [1.0, 2.0])
+    model.forget(X[1:], [2.0])  # what is left is singular, and rho is below the last bit of 2^60
+    fresh = LSSVR(rho=1e-6, fit_intercept=False).fit(X[:1], [1.0])
+    for machine in (model, fresh):
+        assert machine.certificate().ok and machine.certificate().f_error < 1e-15
+        assert np.allclose(machine.coef_, 0.5 / big, rtol=1e-15)
+
+
+def test_rows_that_no_number_of_parts_holds_are_named_as_such():
+    X, y = np.array([[1.0, 2.0], [0.5, 1.0], [3.0, 1e160]]), [1.0, 2.0, 0.0]
+    model = LSSVR().fit(X[:2], y[:2])
     before = model.coef_
-    with pytest.raises(adiabat.NotOptimalError, match="raise rho"):
-        model.forget(X[1:], [2.0])  # what is left is singular, and rho is lost beside 2^60
+    with pytest.raises(
+        adiabat.NotOptimalError, match=r"overflow.*Scale the features, or raise rho"
+    ):
+        model.partial_fit(X[2:], y[2:])
+    X[2, 1] = 1e150
+    with pytest.raises(adiabat.NotOptimalError, match=r"parts.*Scale the features, or raise rho"):
+        model.partial_fit(X[2:], y[2:])
     assert np.array_equal(model.coef_, before)
-    with pytest.raises(adiabat.NotOptimalError, match="raise rho"):
-        LSSVR(rho=1e-6, fit_intercept=False).fit(X[:1], [1.0])

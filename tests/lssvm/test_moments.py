@@ -16,7 +16,7 @@ def exact(rows: list[tuple[np.ndarray, float]], i: int, j: int) -> Fraction:
 
 
 def entry(moments: Moments, i: int, j: int) -> Fraction:
-    parts = [moments.hi, moments.lo, *([] if moments.rest is None else [moments.rest])]
+    parts = [moments.hi, moments.lo, *([] if moments.rest is None else moments.rest)]
     return sum((Fraction(part[i, j]) for part in parts), Fraction(0))
 
 

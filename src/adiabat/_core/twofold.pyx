@@ -6,8 +6,9 @@ Of symmetric matrices (all but that of `weighted_sums`) only entries on and abov
 read or written. `twofold.h` has the arithmetic. The compiler is told not to fuse products with
 sums, which would spoil it.
 
-Where sums have been much larger than they are to be, a third part `rest` takes what the two round
-away, and there are 159 bits; what reads a matrix reads hi and lo, which are then its leading 106.
+Where sums have been much larger than they are to be, further parts `rest`, one matrix each, take
+what the two round away (see `expansion.h`): 52 bits a part. What reads hi and lo alone reads the
+leading 104.
 """
 
 import numpy as np
@@ -19,56 +20,72 @@ cdef extern from "twofold.h" nogil:
     void accumulate(double* hi, double* lo, double p, double e) noexcept
     double product_error(double p, double a_upper, double a_lower, double b_upper,
                          double b_lower) noexcept
-    double two_sum(double a, double b, double* e) noexcept
+
+cdef extern from "expansion.h" nogil:
+    void expansion_add(double* e, int parts, double x) noexcept
+    void expansion_normalise(double* e, int parts) noexcept
+
+cdef enum:
+    MOST_PARTS = 14
 
 
-cdef inline void accumulate_three(
-    double* hi, double* lo, double* rest, double p, double e, double q,
+cdef void accumulate_parts(
+    double* hi, double* lo, double[:, :, ::1] rest, Py_ssize_t i, Py_ssize_t j, const double* terms,
+    int count,
 ) noexcept nogil:
-    """(hi, lo, rest) += p + e + q, each some 53 bits below the one before"""
-    cdef double a, b, c, d, s, t
-    s = two_sum(hi[0], p, &a)
-    t = two_sum(lo[0], a, &b)
-    t = two_sum(t, e, &c)
-    t = two_sum(t, q, &d)
-    rest[0] = rest[0] + (b + c + d)
-    hi[0] = two_sum(s, t, &a)
-    lo[0] = two_sum(a, rest[0], &b)
-    rest[0] = b
-    # where the leading part has cancelled, the next one takes its place
-    hi[0] = two_sum(hi[0], lo[0], &a)
-    lo[0] = two_sum(a, rest[0], &b)
-    rest[0] = b
+    """(hi, lo, rest)[i, j] += the sum of the terms"""
+    cdef double[MOST_PARTS + 1] e
+    cdef int k, extra = <int>rest.shape[0]
+    e[0] = hi[j]
+    e[1] = lo[j]
+    for k in range(extra):
+        e[2 + k] = rest[k, i, j]
+    e[2 + extra] = 0.0
+    for k in range(count):
+        expansion_add(&e[0], 3 + extra, terms[k])
+    expansion_normalise(&e[0], 3 + extra)
+    hi[j] = e[0]
+    lo[j] = e[1]
+    for k in range(extra):
+        rest[k, i, j] = e[2 + k]
 
 
-cdef void add_row_to_three(
-    double* hi, double* lo, double* rest, const double* z, const double* upper,
-    const double* lower, double a, double a_rest, Py_ssize_t start, Py_ssize_t stop,
+cdef void add_row_to_parts(
+    double* hi, double* lo, double[:, :, ::1] rest, const double* z, const double* upper,
+    const double* lower, double a, double a_rest, Py_ssize_t i, Py_ssize_t stop,
 ) noexcept nogil:
-    """(hi, lo, rest)[j] += (a + a_rest) * z[j], j in [start, stop)"""
+    """(hi, lo, rest)[i, j] += (a + a_rest) * z[j], j in [i, stop)"""
     cdef double a_upper = upper_half(a), a_lower = a - upper_half(a)
     cdef double b_upper = upper_half(a_rest), b_lower = a_rest - upper_half(a_rest)
-    cdef double p, e, q
+    cdef double[4] terms
     cdef Py_ssize_t j
-    for j in range(start, stop):
-        p = a * z[j]
-        q = a_rest * z[j]
-        e = product_error(p, a_upper, a_lower, upper[j], lower[j])
-        accumulate_three(&hi[j], &lo[j], &rest[j], p, e, q)
-        e = product_error(q, b_upper, b_lower, upper[j], lower[j])
-        accumulate_three(&hi[j], &lo[j], &rest[j], e, 0.0, 0.0)
+    for j in range(i, stop):
+        terms[0] = a * z[j]
+        terms[1] = product_error(terms[0], a_upper, a_lower, upper[j], lower[j])
+        terms[2] = a_rest * z[j]
+        terms[3] = product_error(terms[2], b_upper, b_lower, upper[j], lower[j])
+        accumulate_parts(hi, lo, rest, i, j, &terms[0], 4)
+
+
+cdef bint has_parts(const double[:, :, ::1] rest) except -1:
+    """Whether there are parts beyond two; refuses more than there is room for."""
+    if rest is None:
+        return False
+    if not 1 <= rest.shape[0] <= MOST_PARTS - 2:
+        raise ValueError(f"rest has 1 to {MOST_PARTS - 2} matrices, not {rest.shape[0]}")
+    return True
 
 
 def add_outer(
     double[:, ::1] hi, double[:, ::1] lo, const double[::1] z, double s,
-    double[:, ::1] rest=None,
+    double[:, :, ::1] rest=None,
 ):
     """(hi, lo) += s z z'; with a rest, (hi, lo, rest)"""
     cdef Py_ssize_t m = z.shape[0], i, j
     cdef double a, s_upper = upper_half(s), s_lower = s - upper_half(s), lost
     halves = np.empty((2, m))
     cdef double[:, ::1] half = halves
-    cdef bint three = rest is not None
+    cdef bint many = has_parts(rest)
     if m == 0:
         return
     with nogil:
@@ -80,44 +97,45 @@ def add_outer(
                 continue
             a = s * z[i]
             lost = product_error(a, s_upper, s_lower, half[0, i], half[1, i])
-            if three:
-                add_row_to_three(&hi[i, 0], &lo[i, 0], &rest[i, 0], &z[0], &half[0, 0],
-                                 &half[1, 0], a, lost, i, m)
+            if many:
+                add_row_to_parts(&hi[i, 0], &lo[i, 0], rest, &z[0], &half[0, 0], &half[1, 0], a,
+                                 lost, i, m)
             else:
                 simd.twofold_add_row(
                     &hi[i, 0], &lo[i, 0], &z[0], &half[0, 0], &half[1, 0], a, lost, i, m)
 
 
-cdef void add_terms_to_three(
-    double* hi, double* lo, double* rest, const double* term, const double* term_lo,
-    const double* term_rest, double sign, Py_ssize_t start, Py_ssize_t stop,
+cdef void add_terms_to_parts(
+    double* hi, double* lo, double[:, :, ::1] rest, const double* term, const double* term_lo,
+    const double[:, :, ::1] term_rest, int term_extra, double sign, Py_ssize_t i, Py_ssize_t stop,
 ) noexcept nogil:
-    """(hi, lo, rest)[j] += sign * (term, term_lo, term_rest)[j], j in [start, stop)"""
+    """(hi, lo, rest)[i, j] += sign * (term, term_lo, term_rest)[i, j], j in [i, stop)"""
+    cdef double[MOST_PARTS] terms
     cdef Py_ssize_t j
-    if term_lo == NULL:
-        for j in range(start, stop):
-            accumulate_three(&hi[j], &lo[j], &rest[j], sign * term[j], 0.0, 0.0)
-    elif term_rest == NULL:
-        for j in range(start, stop):
-            accumulate_three(&hi[j], &lo[j], &rest[j], sign * term[j], sign * term_lo[j], 0.0)
-    else:
-        for j in range(start, stop):
-            accumulate_three(&hi[j], &lo[j], &rest[j], sign * term[j], sign * term_lo[j],
-                             sign * term_rest[j])
+    cdef int k, count
+    for j in range(i, stop):
+        terms[0] = sign * term[j]
+        count = 1
+        if term_lo != NULL:
+            terms[1] = sign * term_lo[j]
+            count = 2 + term_extra
+            for k in range(term_extra):
+                terms[2 + k] = sign * term_rest[k, i, j]
+        accumulate_parts(hi, lo, rest, i, j, &terms[0], count)
 
 
 def add_matrix(
     double[:, ::1] hi, double[:, ::1] lo, const double[:, ::1] term, double sign,
-    double[:, ::1] rest=None,
+    double[:, :, ::1] rest=None,
 ):
     """(hi, lo) += sign * term, sign being 1 or -1; with a rest, (hi, lo, rest)"""
     cdef Py_ssize_t m = hi.shape[0], i
-    cdef bint three = rest is not None
+    cdef bint many = has_parts(rest)
     with nogil:
         for i in range(m):
-            if three:
-                add_terms_to_three(&hi[i, 0], &lo[i, 0], &rest[i, 0], &term[i, 0], NULL, NULL,
-                                   sign, i, m)
+            if many:
+                add_terms_to_parts(&hi[i, 0], &lo[i, 0], rest, &term[i, 0], NULL, None, 0, sign, i,
+                                   m)
             else:
                 simd.twofold_add_terms(&hi[i, 0], &lo[i, 0], &term[i, 0], NULL, sign, i, m)
 
@@ -125,18 +143,17 @@ def add_matrix(
 def add_twofold(
     double[:, ::1] hi, double[:, ::1] lo,
     const double[:, ::1] term_hi, const double[:, ::1] term_lo, double sign,
-    double[:, ::1] rest=None, const double[:, ::1] term_rest=None,
+    double[:, :, ::1] rest=None, const double[:, :, ::1] term_rest=None,
 ):
     """(hi, lo) += sign * (term_hi, term_lo), sign being 1 or -1; with a rest, (hi, lo, rest)"""
     cdef Py_ssize_t m = hi.shape[0], i
-    cdef bint three = rest is not None, more = term_rest is not None
+    cdef bint many = has_parts(rest), more = has_parts(term_rest)
+    cdef int term_extra = <int>term_rest.shape[0] if more else 0
     with nogil:
         for i in range(m):
-            if three:
-                add_terms_to_three(
-                    &hi[i, 0], &lo[i, 0], &rest[i, 0], &term_hi[i, 0], &term_lo[i, 0],
-                    &term_rest[i, 0] if more else NULL, sign, i, m,
-                )
+            if many:
+                add_terms_to_parts(&hi[i, 0], &lo[i, 0], rest, &term_hi[i, 0], &term_lo[i, 0],
+                                   term_rest, term_extra, sign, i, m)
             else:
                 simd.twofold_add_terms(
                     &hi[i, 0], &lo[i, 0], &term_hi[i, 0], &term_lo[i, 0], sign, i, m)

@@ -36,7 +36,8 @@ from adiabat.estimators.validation import (
 from adiabat.kernels import Kernel, make_kernel
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual_evidence import Finding, judged
-from adiabat.lssvm.machine import Effort, NotSettled
+from adiabat.lssvm.machine import Effort
+from adiabat.lssvm.moments import NotSettled
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ from adiabat.kernels import Kernel
 from adiabat.lssvm.accuracy import UNIT
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual import DualMachine, LeftOut, Values
-from adiabat.lssvm.machine import NotSettled
+from adiabat.lssvm.moments import NotSettled
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

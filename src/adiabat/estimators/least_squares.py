@@ -36,13 +36,12 @@ from adiabat.estimators.validation import (
 from adiabat.feature_maps import description, same_map, spelled_out
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify, require_possible
-from adiabat.lssvm.machine import Batch, LeastSquares, NotSettled, gather
-from adiabat.lssvm.moments import Moments
+from adiabat.lssvm.machine import Batch, LeastSquares, gather
+from adiabat.lssvm.moments import Moments, NotSettled
 
 FloatArray = npt.NDArray[np.float64]
 
 _HELD = ("rho", "feature_map", "fit_intercept", "remember")
-_ROUNDING = 1e-13  # of the largest sum of squares: what a factor in float64 cannot resolve
 
 
 class LeastSquaresMachine(Learner[LeastSquares]):
@@ -381,7 +380,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
                 base = base.retargeted(plan.columns, plan.combine)
             return base.changed(batches, check)
         except IndefiniteMatrix as error:
-            if not removing or self._beyond_doubles(before):
+            if not removing or self._beyond_moments(before):
                 raise self._too_singular(str(error)) from error
             raise NotLearnedError(
                 "remove_X has rows that were never learned: without them rho*I + Phi'Phi would "
@@ -391,10 +390,9 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         except NotSettled as error:
             raise self._too_singular(str(error)) from error
 
-    def _beyond_doubles(self, before: LeastSquares | None) -> bool:
-        """Whether rho is so small that a factor may fail for rounding alone."""
-        largest = 0.0 if before is None else float(before.moments.diagonal().max())
-        return bool(self.rho < _ROUNDING * largest)
+    def _beyond_moments(self, before: LeastSquares | None) -> bool:
+        """Whether what the moments have lost, not a row, may make the matrix indefinite."""
+        return before is not None and bool(self.rho < before.moments.lost.sum())
 
     def _too_singular(self, what: str) -> NotOptimalError:
         return NotOptimalError(

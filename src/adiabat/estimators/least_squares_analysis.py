@@ -22,9 +22,11 @@ from adiabat.estimators.least_squares import LeastSquaresMachine
 from adiabat.estimators.least_squares_rows import Rows, added_none
 from adiabat.estimators.leave_one_out import LeaveOneOut
 from adiabat.estimators.left_out import LeaveOneOutRegression
-from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
+from adiabat.lssvm.auxiliary import IndefiniteMatrix
+from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
-from adiabat.lssvm.machine import LeastSquares, NotSettled
+from adiabat.lssvm.machine import LeastSquares
+from adiabat.lssvm.moments import NotSettled
 from adiabat.lssvm.spectrum import LEAST_REST, Spectrum, leverages, without_itself
 
 FloatArray = npt.NDArray[np.float64]
@@ -146,7 +148,9 @@ class Analysis(LeastSquaresMachine):
         rows = self._own_rows(X, y, sample_weight)
         model = self._model
         # factored anew: an inverse that was updated answers well enough to be corrected, no more
-        matrix = AuxiliaryMatrix.rebuilt(model.moments, model.rho, model.intercept)
+        matrix = model.matrix
+        if not isinstance(matrix, PivotedMatrix):
+            matrix = factored(model.moments, model.rho, model.intercept)
         outputs = np.empty((len(rows), model.solution.shape[1]))
         decisive = np.zeros(len(rows), dtype=bool)  # rows without which much would change
         s = np.ones(len(rows)) if rows.weights is None else rows.weights

@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from adiabat._core.expansions import MOST_PARTS
 from adiabat.archive import read_archive, write_archive
 from adiabat.errors import ModelFileError
 from adiabat.estimators.reading import report_fields, report_from
 from adiabat.estimators.row_hashes import RowHashes
 from adiabat.feature_maps import BY_NAME, FeatureMap
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
-from adiabat.lssvm.machine import LeastSquares, NotSettled
-from adiabat.lssvm.moments import Moments
+from adiabat.lssvm.machine import LeastSquares
+from adiabat.lssvm.moments import Moments, NotSettled
 
 _COUNTS = ("n", "n_heavy", "n_rough")
 
@@ -56,10 +57,12 @@ def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
         combine=model.combine,
         solution=np.ascontiguousarray(model.solution),
     )
+    if model.expansion is not None:
+        arrays["solution_parts"] = model.expansion
     if hasattr(estimator, "classes_"):
         arrays["classes"] = estimator.classes_
     if model.moments.rest is not None:
-        arrays["moments_rest"] = model.moments.rest[upper]
+        arrays["moments_rest"] = model.moments.rest[:, *upper]
     if estimator._hashes is not None:
         arrays.update(estimator._hashes.to_arrays())
     write_archive(path, manifest, arrays)
@@ -104,7 +107,7 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
         moments, float(parameters["rho"]), bool(parameters["fit_intercept"]),
         float(parameters["tol"]), combine,
     )  # fmt: skip
-    model = replace(model, solution=solution)
+    model = replace(model, solution=solution, expansion=_expansion_from(arrays))
     estimator._model, estimator._map = model, fitted
     estimator.n_features_in_ = n_features
     estimator._held_parameters = {
@@ -134,17 +137,33 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
     return estimator
 
 
+def _expansion_from(arrays: dict[str, Any]) -> npt.NDArray[np.float64] | None:
+    """The solution in all its parts, if it has more than one."""
+    if "solution_parts" not in arrays:
+        return None
+    parts, solution = arrays["solution_parts"], arrays["solution"]
+    if parts.ndim != 3 or parts.shape[:2] != solution.T.shape or parts.dtype != np.float64:
+        raise ValueError("the parts of the solution have the wrong size")
+    if not 1 <= parts.shape[2] <= MOST_PARTS or not np.array_equal(parts[:, :, 0].T, solution):
+        raise ValueError("the parts of the solution are not those of the solution")
+    if not np.isfinite(parts).all():
+        raise ValueError("the parts of the solution are not finite")
+    return np.ascontiguousarray(parts)
+
+
 def _moments_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Moments:
     width = int(manifest["width"])
     n_targets = len(arrays["combine"]) - 1
     moments = Moments(width, n_targets)
     upper = np.triu_indices(len(moments.hi))
-    parts = [(moments.hi, "moments_hi"), (moments.lo, "moments_lo")]
+    parts = [(moments.hi, arrays["moments_hi"]), (moments.lo, arrays["moments_lo"])]
     if "moments_rest" in arrays:
-        moments.rest = np.zeros_like(moments.hi)
-        parts.append((moments.rest, "moments_rest"))
-    for part, name in parts:
-        values = arrays[name]
+        given = np.atleast_2d(arrays["moments_rest"])  # an earlier file has one part
+        if not 1 <= len(given) <= MOST_PARTS - 2:
+            raise ValueError("the moments have too many parts")
+        moments.rest = np.zeros((len(given), *moments.hi.shape))
+        parts.extend(zip(moments.rest, given, strict=True))
+    for part, values in parts:
         if values.shape != upper[0].shape or values.dtype != np.float64:
             raise ValueError("the moments have the wrong size")
         if not np.isfinite(values).all():

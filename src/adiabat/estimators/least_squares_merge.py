@@ -20,7 +20,8 @@ from adiabat.estimators.least_squares_rows import Plan
 from adiabat.feature_maps import same_map
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import require_possible
-from adiabat.lssvm.machine import LeastSquares, NotSettled
+from adiabat.lssvm.machine import LeastSquares
+from adiabat.lssvm.moments import NotSettled
 
 
 class Merging(LeastSquaresMachine):

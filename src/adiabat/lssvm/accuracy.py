@@ -6,7 +6,8 @@ d = x* - x = M^-1 g satisfies
 
     sum_i s_i (f_i - f_i*)^2 + rho |w - w*|^2  =  d'M d  =  g'M^-1 g,
 
-which is what the last correction gains. What the moments themselves have lost is such a g, too.
+which is what the last correction gains, and that what it leaves over, r, is bounded by |r|^2 / rho
+but for the bias. What the moments themselves have lost is such a g, too.
 
 **Dual.** With (K + D) a + 1 b = t - r, 1'a = 0 and D = diag(rho / s) one has f* - f = (I - D Q) r,
 where Q, the inverse with the bias eliminated, lies between 0 and D^-1. Hence
@@ -36,36 +37,27 @@ FloatArray = npt.NDArray[np.float64]
 UNIT: Final = 2.0**-53
 
 
-def primal_error(
-    moments: Moments,
-    rho: float,
-    intercept: bool,
-    combine: FloatArray,
-    solution: FloatArray,
-    gain: FloatArray,
-) -> float:
-    """A bound on |f - f*| at rows of weight 1 or more; `gain` is g'M^-1 g of each output."""
-    if solution.size == 0 or moments.n_heavy == 0:
-        return 0.0
+def lost_residual(moments: Moments, combine: FloatArray, solution: FloatArray) -> FloatArray:
+    """What the residual of each output may lack because the moments have lost it."""
     J, m = moments.width, len(solution)
-    diagonal = np.maximum(moments.diagonal(), 0.0)
-    x = np.abs(solution)
-    lost = moments.lost
-    if moments.rest is not None:  # it is not read
-        lost = lost + 2.0**-104 * diagonal
-    e = np.sqrt(lost)
-    g = np.outer(e[:m], e[:m] @ x + e[J:] @ np.abs(combine))
-    size = np.linalg.norm(g[:J], axis=0)
-    squares = size**2 / rho
-    if intercept:
-        # about the mean, as the auxiliary matrix is taken
-        total = float(diagonal[J])
-        mean = float(np.linalg.norm(moments.hi[:J, J])) / total
-        squares = (size + mean * g[J]) ** 2 / rho + g[J] ** 2 / total
+    e = np.sqrt(moments.lost)
+    return np.outer(e[:m], e[:m] @ np.abs(solution) + e[J:] @ np.abs(combine))
+
+
+def rounding_of_f(
+    moments: Moments, intercept: bool, combine: FloatArray, solution: FloatArray, in_parts: bool
+) -> FloatArray:
+    """What each output loses when it is summed at rows of weight 1 or more.
+
+    `in_parts` says that f is summed in expansions, and rounded once.
+    """
+    J, x = moments.width, np.abs(solution)
+    root = np.sqrt(np.maximum(moments.diagonal(), 0.0))
+    if in_parts:  # the optimum is no farther from the targets than 0 is
+        return np.asarray(4.0 * UNIT * (root[J:] @ np.abs(combine)))
     # |phi_ij| is at most the root of the sum of squares
-    summed = np.sqrt(diagonal[:J]) @ x[:J] + (x[J] if intercept else 0.0)
-    error = np.sqrt(np.maximum(gain, 0.0)) + np.sqrt(squares) + (J + 3) * UNIT * summed
-    return float(error.max())
+    summed = root[:J] @ x[:J] + (x[J] if intercept else 0.0)
+    return np.asarray((J + 3) * UNIT * summed)
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,13 @@ class AuxiliaryMatrix:
             answer = _times(self._inverse, r)
         return answer
 
+    def bias_variance(self, rho: float) -> float:
+        """At most the entry of the bias in the inverse with the bias, 1/c + mu' S^-1 mu.
+
+        It needs no inverse but S >= rho: an updated one may have lost a direction.
+        """
+        return 1.0 / self.total + float(self.mean @ self.mean) / rho
+
     def quadratics(self, phi: FloatArray) -> FloatArray:
         """(phi - mu)' S^-1 (phi - mu) of each row."""
         centred = (phi - self.mean).T

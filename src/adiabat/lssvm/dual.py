@@ -33,7 +33,8 @@ from adiabat._core.twofold import residual
 from adiabat.lssvm.accuracy import UNIT, DualScale, dual_error, rounding_carried, unseen
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.linear import from_features, from_leverages, sum_rows, two_sum
-from adiabat.lssvm.machine import Effort, NotSettled
+from adiabat.lssvm.machine import Effort
+from adiabat.lssvm.moments import NotSettled
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError
-from adiabat.lssvm.judge import normal_residual
-from adiabat.lssvm.machine import LeastSquares, relative_gap, relative_size, right_sides
+from adiabat.lssvm.judge import expanded_residual, normal_residual
+from adiabat.lssvm.machine import LeastSquares, relative_gap
 from adiabat.lssvm.moments import Moments
+from adiabat.lssvm.normal_equations import relative_size, right_sides
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -62,17 +63,36 @@ def certify(
 
 def _measured(model: LeastSquares) -> tuple[float, float, float]:
     """The relative error of the solution, the relative gap, and how far f may be off."""
-    right, rest = right_sides(model.moments, model.intercept, model.combine)
-    ridge = model.ridge()
+    moments, ridge = model.moments, model.ridge()
+    right, rest = right_sides(moments, model.intercept, model.combine)
     lacking = np.zeros_like(model.solution)
     for k in range(lacking.shape[1]):
-        lacking[:, k] = normal_residual(
-            model.moments.hi, model.moments.lo, ridge, model.solution[:, k], right[:, k], rest[:, k]
-        )
+        if model.expansion is None and moments.rest is None:
+            x, b, b_rest = model.solution[:, k], right[:, k], rest[:, k]
+            lacking[:, k] = normal_residual(moments.hi, moments.lo, ridge, x, b, b_rest)
+        else:
+            parts = [moments.hi, moments.lo, *([] if moments.rest is None else moments.rest)]
+            whole = model.solution[:, k : k + 1] if model.expansion is None else model.expansion[k]
+            lacking[:, k] = expanded_residual(parts, ridge, whole, model.combine[:, k])
     correction = model.matrix.solve(lacking)
-    error = relative_size(correction, model.solution, model.scale(), model.moments.width)
+    error = relative_size(correction, model.solution, model.scale(), moments.width)
     gap = relative_gap(model, lacking, correction, right)
-    return error, gap, model.distance(model.solution, lacking, correction)
+    if model.expansion is None:
+        moved, left = model.left_over(lacking, correction)
+    else:
+        moved, left = np.zeros(lacking.shape[1]), model.reached(np.abs(lacking))
+    # a matrix that has lost a direction gives small corrections: f must not be off, either
+    excess = _excess(left, model.permitted(), moved + left, 2.0 * model.vague())
+    if excess > 1.0:
+        error = max(error, excess * model.tol)
+    return error, gap, model.distance(model.solution, moved + left)
+
+
+def _excess(left: FloatArray, permitted: FloatArray, off: FloatArray, most: float) -> float:
+    """How many times what is permitted f may be off."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.concatenate([left / permitted, off / most])
+    return float(np.nan_to_num(ratios, nan=0.0, posinf=np.inf).max(initial=0.0))
 
 
 def require_possible(

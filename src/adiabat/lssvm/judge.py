@@ -18,6 +18,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 _PIECES = 8
+_ALL_PIECES = 80  # of numbers that are 2^-1700 of the largest
 
 
 def normal_residual(
@@ -41,6 +42,32 @@ def normal_residual(
     r_pieces = _pieces(ridge[None, :], 26)
     terms += [-(r[0] * piece[0]) for r in r_pieces for piece in _pieces(x[None, :], 26)]
     return np.array([math.fsum(column) for column in zip(*terms, strict=True)])
+
+
+def expanded_residual(
+    parts: list[FloatArray], ridge: FloatArray, x_parts: FloatArray, combine: FloatArray
+) -> FloatArray:
+    """What b - (M + diag(ridge)) x leaves, rounded once; M and x are sums of some parts.
+
+    M is the leading block of a symmetric matrix given by its upper triangle, of which the last
+    columns, combined, are b. Powers of two bring all features to one scale, which rounds nothing.
+    """
+    m, first = len(x_parts), len(parts[0]) - len(combine)
+    _, exponent = np.frexp(np.sqrt(np.maximum(np.diagonal(parts[0])[:m], 0.0) + ridge))
+    bits = (53 - max(1, math.ceil(math.log2(max(2, m))))) // 2
+    scaled = [np.ldexp(x, exponent) for x in x_parts.T]
+    x_pieces = [piece[0] for x in scaled for piece in _pieces(x[None, :], bits, _ALL_PIECES)]
+    terms = []
+    for part in parts:
+        whole = np.triu(part) + np.triu(part, 1).T
+        block = np.ldexp(whole[:m, :m], -exponent[:, None] - exponent)
+        for A in _pieces(block, bits, _ALL_PIECES):
+            terms += [-(A @ x) for x in x_pieces]
+        terms += [np.ldexp(c * column, -exponent)
+                  for c, column in zip(combine, whole[:m, first:].T, strict=True)]  # fmt: skip
+    for r in _pieces(np.ldexp(ridge, -2 * exponent)[:, None], 26):
+        terms += [-(r * x)[:, 0] for y in scaled for x in _pieces(y[:, None], 26)]
+    return np.ldexp(_sum(terms), exponent)
 
 
 def linear_residual(
@@ -74,11 +101,11 @@ def _sum(terms: list[FloatArray]) -> FloatArray:
     return np.array([math.fsum(column) for column in zip(*terms, strict=True)])
 
 
-def _pieces(A: FloatArray, bits: int) -> list[FloatArray]:
+def _pieces(A: FloatArray, bits: int, most: int = _PIECES) -> list[FloatArray]:
     """Matrices that add up to A, each of whole multiples (below 2^bits) of a unit for each row."""
     pieces: list[FloatArray] = []
     rest = np.array(A, dtype=np.float64)
-    while rest.any() and len(pieces) < _PIECES:
+    while rest.any() and len(pieces) < most:
         _, exponent = np.frexp(np.abs(rest).max(axis=1, keepdims=True))
         shift = np.ldexp(1.5, 52 - bits + exponent)
         piece = (rest + shift) - shift

@@ -7,25 +7,39 @@ with as many right-hand sides as there are outputs, for one matrix. A change is 
 comes back as a new machine, so that a change that fails leaves nothing behind. Every change ends
 with the residual, computed from the moments to twice the precision and answered by P: that is how
 far w is off. P only has to be good enough for the answer to shrink, hence its own drift is harmless
-until it no longer does; then it is built anew.
+until it no longer does; then it is built anew. A P that has lost a direction gives small answers to
+any residual: so what its answer leaves over is computed, too, and bounds f without P.
+
+Where float64 cannot factor the matrix, its largest pivots are eliminated in expansions, and w is
+kept in as many parts (`elimination`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import dsymv
 
+from adiabat._core import expansions
 from adiabat._core.kernel_values import multiply
 from adiabat._core.thread_pool import in_slices
 from adiabat._core.twofold import residual
-from adiabat.lssvm.accuracy import primal_error
+from adiabat.lssvm.accuracy import UNIT, lost_residual, rounding_of_f
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
+from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
-from adiabat.lssvm.moments import Moments
+from adiabat.lssvm.moments import Moments, NotSettled
+from adiabat.lssvm.normal_equations import (
+    relative_size,
+    right_parts,
+    right_sides,
+    target_squares,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,11 +52,16 @@ _CORRECTIONS: Final = 12
 _SETTLED: Final = 1e-12
 # Part of `tol` that a correction may be, so that one more, as the judge makes it, is within `tol`.
 _WITHIN: Final = 0.25
-_NOTHING_BESIDE: Final = 1e-6
-
-
-class NotSettled(ArithmeticError):
-    """Corrections stopped shrinking before w was as exact as asked."""
+# What a residual may leave over after its answer, as an error of f and in units of the targets,
+# whatever `tol` is; and where corrections in expansions end.
+_LEFT_OVER: Final = 1e-13
+# Part of that which it may be here, so that the judge, whose residual is another, agrees.
+_SURELY: Final = 1e-3
+_EXACT: Final = 2.0**-60
+# Part of the targets from which f is not known well: coefficients and sums are taken in expansions.
+_VAGUE: Final = 1e-6
+_TINY: Final = float(np.finfo(np.float64).tiny)
+_NONE: Final = np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -92,7 +111,8 @@ class LeastSquares:
     `combine` has a column for each output and a row for the constant and each target: what the
     output aims at. `solution` has a row for each feature, and one for the bias if there is one.
     `error` is how far the solution was off, relative to its size, before its last correction, and
-    `f_error` how far f may be off.
+    `f_error` how far f may be off. If the matrix is eliminated in expansions, `expansion` has the
+    solution in all its parts, for each output an array of shape (rows, parts).
     """
 
     moments: Moments
@@ -106,6 +126,7 @@ class LeastSquares:
     gap: float
     f_error: float
     effort: Effort
+    expansion: FloatArray | None = None
 
     #: Machines are replaced, not changed: there are no versions of one.
     version = 0
@@ -122,8 +143,8 @@ class LeastSquares:
         """The machine of some moments, from scratch."""
         if moments.n_heavy == 0:
             moments.clear()
-        matrix = AuxiliaryMatrix.rebuilt(moments, rho, intercept)
         right, _ = right_sides(moments, intercept, combine)
+        matrix = factored(moments, rho, intercept)
         start = matrix.solve(right)
         blank = cls(
             moments, rho, intercept, tol, combine, matrix, start, 0.0, 0.0, 0.0, Effort("rebuild")
@@ -172,7 +193,7 @@ class LeastSquares:
         step = matrix.solve(psi.T @ (s[:, None] * (aim - psi @ self.solution)))
         moved = replace(
             self, moments=moments, matrix=matrix, solution=self.solution + step,
-            effort=Effort("update"),
+            effort=Effort("update"), expansion=None,
         )  # fmt: skip
         return moved._settled()
 
@@ -184,6 +205,8 @@ class LeastSquares:
     def retargeted(self, columns: Sequence[int | None], combine: FloatArray) -> LeastSquares:
         """With the targets in another order, some gone or new, and other outputs."""
         moments = self.moments.arranged(columns)
+        if isinstance(self.matrix, PivotedMatrix):
+            return self.on(moments, combine)
         right, _ = right_sides(moments, self.intercept, combine)
         start = self.matrix.solve(right)
         return replace(self, moments=moments, combine=combine, solution=start)._settled()
@@ -191,7 +214,9 @@ class LeastSquares:
     def with_rho(self, rho: float, matrix: AuxiliaryMatrix) -> LeastSquares:
         """The machine of the same moments under another rho, whose matrix is at hand."""
         start = matrix.solve(right_sides(self.moments, self.intercept, self.combine)[0])
-        other = replace(self, rho=rho, matrix=matrix, solution=start, effort=Effort("update"))
+        other = replace(
+            self, rho=rho, matrix=matrix, solution=start, effort=Effort("update"), expansion=None
+        )
         return other._settled()
 
     def worth_updating(self, n_rows: int) -> bool:
@@ -204,6 +229,8 @@ class LeastSquares:
 
     def _settled(self) -> LeastSquares:
         """With the solution corrected until it is exact; P built anew if it cannot answer."""
+        if isinstance(self.matrix, PivotedMatrix):
+            return self._settled_in_parts(self.matrix)
         solution, matrix, effort = self.solution, self.matrix, self.effort
         rounds, scale = 0, self.scale()
         right = right_sides(self.moments, self.intercept, self.combine)
@@ -216,12 +243,16 @@ class LeastSquares:
             error = relative_size(correction, solution, scale, self.moments.width)
             shrinks = error <= 0.25 * previous
             if error <= _WITHIN * self.tol and (error <= _SETTLED or not shrinks):
-                effort = replace(effort, rounds=effort.rounds + rounds)
-                return replace(
-                    self, solution=solution, error=error, effort=effort,
-                    gap=relative_gap(self, lacking, correction, right[0]),
-                    f_error=self.distance(solution, lacking, correction),
-                )  # fmt: skip
+                moved, left = self.left_over(lacking, correction)
+                f_error = self.distance(solution, moved + left)
+                if (left <= _SURELY * self.permitted()).all() and f_error <= self.vague():
+                    effort = replace(effort, rounds=effort.rounds + rounds)
+                    gap = relative_gap(self, lacking, correction, right[0])
+                    return replace(
+                        self, solution=solution, error=error, gap=gap, f_error=f_error,
+                        effort=effort,
+                    )  # fmt: skip
+                break
             if not (shrinks and np.isfinite(error)):
                 break
             previous = error
@@ -231,7 +262,44 @@ class LeastSquares:
             )
             work = Effort("rebuild", rounds + fresh.effort.rounds, 1)
             return replace(fresh, effort=work)
-        raise NotSettled(f"{error:.1e} off after {rounds} corrections")
+        return self._settled_in_parts(PivotedMatrix(self.moments, self.rho, self.intercept))
+
+    def _settled_in_parts(self, matrix: PivotedMatrix) -> LeastSquares:
+        """With the solution in expansions, corrected until f has all its digits."""
+        moments, ridge = self.moments, self.ridge()
+        given = moments.hi, moments.lo, moments.rest
+        right, _ = right_sides(moments, self.intercept, self.combine)
+        unit, rounds = self.target_size(), 0
+        reach = max(1.0, float(np.abs(matrix.mean).max(initial=0.0))) * (len(ridge) + 1.0)
+        solved = replace(self, matrix=matrix)
+        found = np.zeros((len(unit), len(ridge), matrix.parts))
+        lacking, correction = np.zeros_like(right), np.zeros_like(right)
+        for k, x in enumerate(found):
+            aim = right_parts(moments, self.intercept, self.combine[:, k], matrix.parts)
+            left, previous = aim, np.inf
+            for _ in range(_CORRECTIONS + 2 * matrix.parts):
+                step = matrix.solve_parts(left)
+                expansions.add_scaled(x, step, np.ones(1), 1.0)
+                cutoff = _EXACT * math.sqrt(self.rho) * unit[k] / reach
+                left = expansions.residual(*given, ridge, x, aim, cutoff)
+                rounds += 1
+                size = float(solved.reached(np.abs(left[:, :1]))[0])
+                if size <= _EXACT * unit[k] or not size <= 0.25 * previous:
+                    break
+                previous = size
+            lacking[:, k] = left[:, 0]
+            correction[:, k] = matrix.solve_parts(left)[:, 0]
+        solution = np.ascontiguousarray(found[:, :, 0].T)
+        solved = replace(solved, solution=solution, expansion=found)
+        error = relative_size(correction, solution, self.scale(), moments.width)
+        off = solved.reached(np.abs(lacking))
+        if not (error <= _WITHIN * self.tol and (off <= _SURELY * self.permitted()).all()):
+            raise NotSettled(f"{error:.1e} off after {rounds} corrections")
+        return replace(
+            solved, error=error, f_error=solved.distance(solution, off),
+            gap=relative_gap(solved, lacking, correction, right),
+            effort=replace(self.effort, rounds=self.effort.rounds + rounds),
+        )  # fmt: skip
 
     def lacking(
         self, solution: FloatArray, right_hi_lo: tuple[FloatArray, FloatArray]
@@ -240,21 +308,73 @@ class LeastSquares:
         if solution.shape[1] == 0:
             return np.zeros_like(solution)
         right, rest = right_hi_lo
-        ridge = self.ridge()
-        columns = [
-            residual(
-                self.moments.hi, self.moments.lo, ridge,
-                np.ascontiguousarray(solution[:, k]),
-                np.ascontiguousarray(right[:, k]), np.ascontiguousarray(rest[:, k]),
-            )
-            for k in range(solution.shape[1])
-        ]  # fmt: skip
+        ridge, moments = self.ridge(), self.moments
+        columns = []
+        for k in range(solution.shape[1]):
+            x = np.ascontiguousarray(solution[:, k])
+            if moments.rest is None:
+                b, b_rest = np.ascontiguousarray(right[:, k]), np.ascontiguousarray(rest[:, k])
+                columns.append(residual(moments.hi, moments.lo, ridge, x, b, b_rest))
+            else:
+                aim = right_parts(moments, self.intercept, self.combine[:, k], moments.parts)
+                given = moments.hi, moments.lo, moments.rest
+                columns.append(expansions.residual(*given, ridge, x[:, None], aim, 0.0)[:, 0])
         return np.column_stack(columns)
 
-    def distance(self, solution: FloatArray, lacking: FloatArray, correction: FloatArray) -> float:
-        """How far f may be from the optimum's, from a residual and the answer to it."""
-        gain = np.einsum("ik,ik->k", lacking, correction)
-        return primal_error(self.moments, self.rho, self.intercept, self.combine, solution, gain)
+    def left_over(
+        self, lacking: FloatArray, correction: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """How far f moves by a correction, and how far it may be off after it, for each output.
+
+        With g the residual, c the correction and r = g - M c, the root of g'M^-1 g is at most that
+        of c'M c = c'(g - r) and that of r'M^-1 r, for which nothing is needed but M >= rho.
+        """
+        m = len(correction)
+        padded = np.zeros(len(self.moments.hi))
+        scale, ridge = self.scale(), self.ridge()
+        moved, rest = np.zeros(correction.shape[1]), np.zeros_like(correction)
+        for k in range(correction.shape[1]):
+            padded[:m] = c = correction[:, k]
+            # M @ c, of which M's upper triangle is the lower one of its transpose
+            product = dsymv(1.0, self.moments.hi.T, padded, lower=1)[:m] + ridge * c
+            left = lacking[:, k] - product
+            rounding = (m + 4.0) * UNIT * scale * (scale @ np.abs(c))
+            moved[k] = math.sqrt(max(0.0, float(c @ product) + float(np.abs(c) @ rounding)))
+            rest[:, k] = np.abs(left) + rounding + 2.0 * UNIT * np.abs(lacking[:, k])
+        return moved, self.reached(rest)
+
+    def reached(self, rest: FloatArray) -> FloatArray:
+        """The root of r'M^-1 r at most, of residuals that are no larger than these."""
+        J = self.moments.width
+        size = np.linalg.norm(rest[:J], axis=0)
+        if not self.intercept or self.moments.n_heavy == 0:
+            return np.asarray(size / math.sqrt(self.rho))
+        # the inverse of M has entries below 1 / rho but for that of the bias
+        bias = math.sqrt(self.matrix.bias_variance(self.rho))
+        return np.asarray(size / math.sqrt(self.rho) + bias * rest[J])
+
+    def permitted(self) -> FloatArray:
+        """What `reached` may be of each output for the solution to be one."""
+        return np.asarray(max(self.tol, _LEFT_OVER) * self.target_size())
+
+    def vague(self) -> float:
+        """An f_error for which a solution in float64 is not good enough."""
+        return _VAGUE * float(self.target_size().max(initial=0.0))
+
+    def target_size(self) -> FloatArray:
+        """The root of the mean square of what each output aims at."""
+        squares = np.maximum(target_squares(self.moments, self.combine), 0.0)
+        return np.asarray(np.sqrt(squares / max(self.moments.total_weight, _TINY)))
+
+    def distance(self, solution: FloatArray, off: FloatArray) -> float:
+        """How far f may be from the optimum's, from a bound on what the residuals account for."""
+        if solution.size == 0 or self.moments.n_heavy == 0:
+            return 0.0
+        lost = self.reached(lost_residual(self.moments, self.combine, solution))
+        rounded = rounding_of_f(
+            self.moments, self.intercept, self.combine, solution, self.expansion is not None
+        )
+        return float((off + lost + rounded).max())
 
     def ridge(self) -> FloatArray:
         """What is added to the diagonal: rho, and nothing for the bias."""
@@ -284,7 +404,13 @@ class LeastSquares:
 
     def decide(self, phi: FloatArray) -> FloatArray:
         """Outputs at some rows of features."""
-        return multiply(phi, self.coefficients) + self.biases
+        if self.expansion is None:
+            return multiply(phi, self.coefficients) + self.biases
+        J = self.moments.width
+        phi = np.ascontiguousarray(phi)
+        return np.column_stack(
+            [expansions.dots(phi, x[:J], x[J] if self.intercept else _NONE) for x in self.expansion]
+        )
 
 
 def gather(moments: Moments, batches: list[Batch], rho: float) -> None:
@@ -304,59 +430,13 @@ def gather(moments: Moments, batches: list[Batch], rho: float) -> None:
             moments.join(shares[start], 1.0)
 
 
-def right_sides(
-    moments: Moments, intercept: bool, combine: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Right-hand sides of the normal equations, as hi and lo; entries of `combine` are -1, 0, 1, 2.
-
-    Those factors are exact, so that only the sum has to mind what it rounds away.
-    """
-    rows = moments.width + intercept
-    constant, constant_rest = moments.feature_sums(rows)
-    sums, sums_rest = moments.sums(rows)
-    if intercept:
-        # the constant's row of M is above the diagonal only from the constant on
-        sums = np.vstack([sums[:-1], moments.hi[moments.width, moments.width + 1 :]])
-        sums_rest = np.vstack([sums_rest[:-1], moments.lo[moments.width, moments.width + 1 :]])
-    a, b = sums @ combine[1:], np.outer(constant, combine[0])
-    hi = a + b
-    back = hi - a
-    lost = (a - (hi - back)) + (b - back)
-    return hi, lost + sums_rest @ combine[1:] + np.outer(constant_rest, combine[0])
-
-
 def relative_gap(
     model: LeastSquares, lacking: FloatArray, correction: FloatArray, right: FloatArray
 ) -> float:
     """What the correction gains at most, relative to max(1, objective)."""
     if correction.size == 0:
         return 0.0
-    moments, first = model.moments, model.moments.width
-    block = moments.hi[first:, first:]
-    block = np.triu(block) + np.triu(block, 1).T
-    squares = np.einsum("ik,ij,jk->k", model.combine, block, model.combine)
+    squares = target_squares(model.moments, model.combine)
     objective = squares - np.einsum("ik,ik->k", model.solution, right)
     gain = np.maximum(0.0, np.einsum("ik,ik->k", lacking, correction))
     return float(np.max(gain / np.maximum(1.0, np.abs(objective))))
-
-
-def relative_size(
-    correction: FloatArray, solution: FloatArray, scale: FloatArray, width: int
-) -> float:
-    """The largest correction of an output's w, and of its b, relative to what is corrected.
-
-    Coefficients are measured in units of their features (`scale`). A w that is nothing beside b is
-    measured against b, since there is then nothing else to measure it against.
-    """
-    if correction.size == 0:
-        return 0.0
-    if not np.isfinite(correction).all():
-        return float("inf")
-    steps, sizes = scale[:, None] * correction, scale[:, None] * solution
-    whole = np.linalg.norm(sizes, axis=0)
-    step = np.linalg.norm(steps[:width], axis=0)
-    size = np.maximum(np.linalg.norm(sizes[:width], axis=0), _NOTHING_BESIDE * whole)
-    off = np.divide(step, size, out=np.zeros_like(step), where=size > 0.0)
-    step = np.linalg.norm(steps, axis=0)
-    off_whole = np.divide(step, whole, out=np.zeros_like(step), where=whole > 0.0)
-    return float(max(off.max(), off_whole.max()))

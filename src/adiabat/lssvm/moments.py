@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a least-squares machine remembers of its rows: their second moments, to twice the precision.
+"""What a least-squares machine remembers of its rows: their second moments, to 104 bits or more.
 
 A row is z = (phi, 1, t): features, the constant, and its targets. The moments are M = sum s z z',
 one symmetric matrix that holds phi phi', the sums of phi, phi t' and t t' at once. Its blocks are
 all that w depends on (LKW19 (7)), and none of the rows can be read from it once there are many.
 
-Taking rows off again loses no digits that matter: M has 106 bits, in two float64 matrices hi + lo
-of which only the upper triangles are used. A row so large that 106 bits would lose digits of the
-others brings a third matrix, `rest`, and 159 bits: it leaves no trace when it is taken off again.
+Taking rows off again loses no digits that matter: M has 104 bits, in two float64 matrices hi + lo
+of which only the upper triangles are used. A row so large that 104 bits would lose digits of the
+others brings further matrices, `rest`, of 52 bits each: as many as it takes for the row to leave no
+trace when it is taken off again, up to 14 parts.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.expansions import MOST_PARTS
 from adiabat._core.twofold import add_matrix, add_outer, add_twofold
 from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, cut_error, gram_terms
 
@@ -28,10 +31,21 @@ _ONE_BY_ONE: Final = 40
 # c cuts err by 2^-(53 + 21 c) of the sum of squares; over rho, that may be this much.
 _ENOUGH: Final = 1e-13
 _CUTS: Final = range(1, 7)
-# Sums of squares up to which two parts suffice, in units of rho: 2^-104 of them is 1e-15.
-_TWO_PARTS_SUFFICE: Final = 1e-15 * 2.0**104
-# What one addition rounds away, relative to the sum.
-_ROUNDING: Final = {False: 2.0**-104, True: 2.0**-156}
+# Bits of a part, and bits of M below rho: 2^-50 is 1e-15.
+_PART_BITS: Final = 52
+_BITS_BELOW_RHO: Final = 50
+
+
+class NotSettled(ArithmeticError):
+    """What was asked for cannot be computed as exactly as it was asked for."""
+
+
+def parts_needed(size: float, rho: float) -> int:
+    """Parts of a number of this size that reach far enough below rho."""
+    if not math.isfinite(size):
+        raise NotSettled("sums of squares overflow")
+    bits = _BITS_BELOW_RHO + max(0.0, math.log2(max(size, rho)) - math.log2(rho))
+    return max(2, math.ceil(bits / _PART_BITS))
 
 
 class Moments:
@@ -43,7 +57,7 @@ class Moments:
         side = width + 1 + n_targets
         self.hi = np.zeros((side, side))
         self.lo = np.zeros((side, side))
-        self.rest: FloatArray | None = None
+        self.rest: FloatArray | None = None  # matrices of further parts
         self.lost = np.zeros(side)  # M is off by at most sqrt(lost_j lost_k) in entry j, k
         self.n = 0
         self.n_heavy = 0  # of them, rows of positive weight
@@ -71,8 +85,8 @@ class Moments:
         twin.lost[target] = self.lost[source]
         parts = [(self.hi, twin.hi), (self.lo, twin.lo)]
         if self.rest is not None:
-            twin.rest = np.zeros_like(twin.hi)
-            parts.append((self.rest, twin.rest))
+            twin.rest = np.zeros((len(self.rest), *twin.hi.shape))
+            parts.extend(zip(self.rest, twin.rest, strict=True))
         for old, new in parts:
             # targets may change sides of the diagonal: mirror before picking
             whole = np.triu(old) + np.triu(old, 1).T
@@ -99,21 +113,20 @@ class Moments:
     ) -> None:
         """Take blocks of at most `BLOCK_ROWS` rows (features, targets, weights) in or off."""
         small: SmallGram | None = None
-        before = self.diagonal()
-        additions = 0
         for phi, t, s in blocks:
             taken = 0
             if s is None and len(phi) > _ONE_BY_ONE:
                 small = small or SmallGram(len(self.hi))
                 taken = small.add(phi, t)
             if taken < len(phi):
-                additions += self._add_block(phi[taken:], t[taken:], s, sign, rho)
+                before = self.diagonal()
+                self._round(self._add_block(phi[taken:], t[taken:], s, sign, rho), before)
             self.n += int(sign) * len(phi)
             self.n_heavy += int(sign) * (len(phi) if s is None else int(np.count_nonzero(s)))
         if small is not None:
+            before = self.diagonal()
             add_matrix(self.hi, self.lo, small.total, sign, self.rest)
-            additions += 1
-        self._round(additions, before)
+            self._round(1, before)
 
     def _add_block(
         self, phi: FloatArray, t: FloatArray, s: FloatArray | None, sign: float, rho: float
@@ -122,14 +135,29 @@ class Moments:
         Z = self._rows(phi, t)
         squares = np.einsum("ij,ij->j", Z, Z) * (1.0 if s is None else float(s.max()))
         size = float(squares.sum())
-        if self.rest is None and size > _TWO_PARTS_SUFFICE * rho:
-            self.rest = np.zeros_like(self.hi)
+        self._widen(parts_needed(size, rho))
         if len(Z) <= _ONE_BY_ONE:
-            for row, z in enumerate(Z):
-                weight = sign * (1.0 if s is None else float(s[row]))
-                add_outer(self.hi, self.lo, z, weight, self.rest)
-            return len(Z)
-        cuts = next((c for c in _CUTS if size * cut_error(c) <= _ENOUGH * rho), _CUTS[-1])
+            return self._add_each(Z, s, sign)
+        cuts = _cuts_needed(size, rho)
+        if cuts is not None:
+            return self._add_gram(Z, s, sign, cuts, squares)
+        # rows for which there are not cuts enough are added one by one
+        sizes = np.einsum("ij,ij->i", Z, Z) * (1.0 if s is None else s)
+        alone = sizes > _ENOUGH * rho / (len(Z) * cut_error(_CUTS[-1]))
+        self._add_each(Z[alone], None if s is None else s[alone], sign)
+        Z, s = Z[~alone], None if s is None else s[~alone]
+        squares = np.einsum("ij,ij->j", Z, Z) * (1.0 if s is None else s.max(initial=0.0))
+        return int(alone.sum()) + self._add_gram(Z, s, sign, _CUTS[-1], squares)
+
+    def _add_each(self, Z: FloatArray, s: FloatArray | None, sign: float) -> int:
+        for row, z in enumerate(Z):
+            weight = sign * (1.0 if s is None else float(s[row]))
+            add_outer(self.hi, self.lo, z, weight, self.rest)
+        return len(Z)
+
+    def _add_gram(
+        self, Z: FloatArray, s: FloatArray | None, sign: float, cuts: int, squares: FloatArray
+    ) -> int:
         additions = 0
         for term in gram_terms(Z, s, cuts):
             add_matrix(self.hi, self.lo, term, sign, self.rest)
@@ -137,10 +165,25 @@ class Moments:
         self.lost += len(Z) * cut_error(cuts) * squares
         return additions
 
+    @property
+    def parts(self) -> int:
+        """How many parts an entry of M has."""
+        return 2 if self.rest is None else 2 + len(self.rest)
+
+    def _widen(self, parts: int) -> None:
+        """Give entries of M so many parts at least."""
+        if parts > MOST_PARTS:
+            raise NotSettled(f"moments would need {parts} parts of 52 bits, of {MOST_PARTS}")
+        if parts > self.parts:
+            rest = np.zeros((parts - 2, *self.hi.shape))
+            if self.rest is not None:
+                rest[: len(self.rest)] = self.rest
+            self.rest = rest
+
     def _round(self, additions: int, before: FloatArray) -> None:
         """Count what so many additions may have rounded away."""
         largest = np.maximum(np.maximum(before, self.diagonal()), 0.0)
-        self.lost += additions * _ROUNDING[self.rest is not None] * largest
+        self.lost += additions * 2.0 ** -(_PART_BITS * self.parts) * largest
 
     def _rows(self, phi: FloatArray, t: FloatArray) -> FloatArray:
         """The rows z = (phi, 1, t)."""
@@ -153,8 +196,7 @@ class Moments:
     def join(self, other: Moments, sign: float) -> None:
         """Add (sign = 1) or take off (sign = -1) the moments of other rows."""
         before = self.diagonal()
-        if self.rest is None and other.rest is not None:
-            self.rest = np.zeros_like(self.hi)
+        self._widen(other.parts)
         add_twofold(self.hi, self.lo, other.hi, other.lo, sign, self.rest, other.rest)
         self._round(1, np.maximum(before, other.diagonal()))
         # by Cauchy's inequality the roots of the sums bound the sum of the two errors
@@ -185,3 +227,8 @@ class Moments:
     def diagonal(self) -> FloatArray:
         """The diagonal of M: sums of squares, none of which can be negative."""
         return np.diagonal(self.hi).copy()
+
+
+def _cuts_needed(size: float, rho: float) -> int | None:
+    """How often rows of this sum of squares are cut; None if that is never often enough."""
+    return next((c for c in _CUTS if size * cut_error(c) <= _ENOUGH * rho), None)
