@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from adiabat._core.box import coordinate_descent, pairwise_descent
-
-from oracles import batch_qp
+from adiabat._core.box import coordinate_descent
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
@@ -132,66 +130,3 @@ def test_bounds_are_met_exactly() -> None:
 def test_an_empty_box_problem() -> None:
     none = np.empty(0)
     assert len(coordinate_descent(np.empty((0, 0)), none, none, none, 5, none)) == 0
-    assert len(pairwise_descent(np.empty((0, 0)), none, none, none, 5, FLAT, 1e-9)) == 0
-
-
-# ---------------------------------------------------------------------------------------------
-# Pairwise descent: sum d = 0 as well
-
-
-def widest_pair(problem: Box, d: Vector) -> float:
-    """max over rows that can fall of g, less min over rows that can rise: 0 at the optimum."""
-    g = problem.g + problem.H @ d
-    falls = np.max(g[d > problem.lo], initial=-np.inf)
-    rises = np.min(g[d < problem.hi], initial=np.inf)
-    return max(0.0, float(falls - rises))
-
-
-@pytest.mark.parametrize("n, rank", SHAPES)
-def test_pairwise_descent_ends_at_the_optimum(n: int, rank: int) -> None:
-    for seed in range(5):
-        problem, gradient = box(n, rank, seed), box(n, rank, seed).g.copy()
-        d = pairwise_descent(problem.H, gradient, *problem[2:], 200_000, FLAT, 1e-7)
-        assert_in_box(problem, d, gradient)
-        assert abs(d.sum()) <= 1e-12
-        assert widest_pair(problem, d) <= 1.01e-7
-        exact = batch_qp.solve(problem.H, -problem.g, problem.lo, problem.hi, 0.0)
-        assert value(problem, d) == pytest.approx(exact.objective, abs=1e-5)
-
-
-def test_every_pair_lowers_the_objective() -> None:
-    problem, last = box(30, 12), 0.0
-    for steps in range(1, 40):
-        d = pairwise_descent(problem.H, problem.g.copy(), *problem[2:], steps, FLAT, 1e-9)
-        assert abs(d.sum()) <= 1e-13 * steps
-        assert value(problem, d) <= last + 1e-12
-        last = value(problem, d)
-
-
-def test_a_pair_of_equal_rows_goes_to_the_nearer_bound() -> None:
-    """Two equal rows have no curvature between them: one of them stops the other."""
-    H, g = np.ones((2, 2)), np.array([1.0, -1.0])
-    lo, hi = np.array([-0.25, 0.0]), np.array([0.0, 1.0])
-    d = pairwise_descent(H, g.copy(), lo, hi, 10, FLAT, 1e-9)
-    assert d.tolist() == [-0.25, 0.25]
-    lo, hi = np.array([-1.0, 0.0]), np.array([0.0, 0.3])
-    d = pairwise_descent(H, g.copy(), lo, hi, 10, FLAT, 1e-9)
-    assert d.tolist() == [-0.3, 0.3]
-
-
-def test_differences_within_the_tolerance_move_nobody() -> None:
-    H, g = np.eye(3), np.array([0.0, 0.5, 1.0])
-    lo, hi = -np.ones(3), np.ones(3)
-    assert not pairwise_descent(H, g.copy(), lo, hi, 50, FLAT, 1.0).any()
-    assert pairwise_descent(H, g.copy(), lo, hi, 50, FLAT, 0.9).any()
-
-
-def test_one_row_cannot_move_alone() -> None:
-    d = pairwise_descent(np.eye(1), np.array([-4.0]), -np.ones(1), np.ones(1), 9, FLAT, 1e-9)
-    assert d.tolist() == [0.0]
-
-
-def test_rows_at_their_bounds_take_no_part() -> None:
-    H, g = np.eye(3), np.array([-9.0, 9.0, 1.0])
-    lo, hi = np.array([-1.0, 0.0, -1.0]), np.array([0.0, 1.0, 1.0])
-    assert not pairwise_descent(H, g.copy(), lo, hi, 50, FLAT, 1e-9).any()

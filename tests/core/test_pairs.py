@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Descent by pairs: sum d = 0 besides the box, and kernel values asked for one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from adiabat._core.pairs import Pairs, pairwise_descent
+from core.test_box import FLAT, SHAPES, Box, Vector, box, value
+
+from oracles import batch_qp
+
+
+def widest_pair(problem: Box, d: Vector) -> float:
+    """max over rows that can fall of g, less min over rows that can rise: 0 at the optimum."""
+    g = problem.g + problem.H @ d
+    falls = np.max(g[d > problem.lo], initial=-np.inf)
+    rises = np.min(g[d < problem.hi], initial=np.inf)
+    return max(0.0, float(falls - rises))
+
+
+@pytest.mark.parametrize("n, rank", SHAPES)
+def test_pairwise_descent_ends_at_the_optimum(n: int, rank: int) -> None:
+    for seed in range(5):
+        problem = box(n, rank, seed)
+        d = pairwise_descent(*problem, 200_000, FLAT, 1e-7)
+        assert np.all(d >= problem.lo) and np.all(d <= problem.hi)
+        assert abs(d.sum()) <= 1e-12
+        assert widest_pair(problem, d) <= 1.01e-7
+        exact = batch_qp.solve(problem.H, -problem.g, problem.lo, problem.hi, 0.0)
+        assert value(problem, d) == pytest.approx(exact.objective, abs=1e-5)
+
+
+def test_every_pair_lowers_the_objective() -> None:
+    problem, last = box(30, 12), 0.0
+    for steps in range(1, 40):
+        d = pairwise_descent(problem.H, problem.g, *problem[2:], steps, FLAT, 1e-9)
+        assert abs(d.sum()) <= 1e-13 * steps
+        assert value(problem, d) <= last + 1e-12
+        last = value(problem, d)
+
+
+def test_a_pair_of_equal_rows_goes_to_the_nearer_bound() -> None:
+    """Two equal rows have no curvature between them: one of them stops the other."""
+    H, g = np.ones((2, 2)), np.array([1.0, -1.0])
+    lo, hi = np.array([-0.25, 0.0]), np.array([0.0, 1.0])
+    d = pairwise_descent(H, g, lo, hi, 10, FLAT, 1e-9)
+    assert d.tolist() == [-0.25, 0.25]
+    lo, hi = np.array([-1.0, 0.0]), np.array([0.0, 0.3])
+    d = pairwise_descent(H, g, lo, hi, 10, FLAT, 1e-9)
+    assert d.tolist() == [-0.3, 0.3]
+
+
+def test_differences_within_the_tolerance_move_nobody() -> None:
+    H, g = np.eye(3), np.array([0.0, 0.5, 1.0])
+    lo, hi = -np.ones(3), np.ones(3)
+    assert not pairwise_descent(H, g, lo, hi, 50, FLAT, 1.0).any()
+    assert pairwise_descent(H, g, lo, hi, 50, FLAT, 0.9).any()
+
+
+def test_one_row_cannot_move_alone() -> None:
+    d = pairwise_descent(np.eye(1), np.array([-4.0]), -np.ones(1), np.ones(1), 9, FLAT, 1e-9)
+    assert d.tolist() == [0.0]
+
+
+def test_rows_at_their_bounds_take_no_part() -> None:
+    H, g = np.eye(3), np.array([-9.0, 9.0, 1.0])
+    lo, hi = np.array([-1.0, 0.0, -1.0]), np.array([0.0, 1.0, 1.0])
+    assert not pairwise_descent(H, g, lo, hi, 50, FLAT, 1e-9).any()
+
+
+def test_nothing_to_move() -> None:
+    none = np.empty(0)
+    assert len(pairwise_descent(np.empty((0, 0)), none, none, none, 5, FLAT, 1e-9)) == 0
+
+
+class Counted:
+    """Kernel values of a problem, and which rows were asked for."""
+
+    def __init__(self, H: npt.NDArray[np.float64]) -> None:
+        self.H = H
+        self.asked: list[int] = []
+        self.calls = 0
+
+    def __call__(self, places: npt.NDArray[np.int64], out: npt.NDArray[np.float64]) -> None:
+        self.asked += places.tolist()
+        self.calls += 1
+        out[:, : len(self.H)] = self.H[places]
+
+
+def many(n: int = 1_800) -> Box:
+    """More rows than are asked for at once, most of which never move."""
+    rng = np.random.default_rng(n)
+    A = rng.standard_normal((n, 20))
+    g = np.where(rng.random(n) < 0.1, rng.standard_normal(n), 0.0)
+    return Box(np.ascontiguousarray(A @ A.T), g, -np.full(n, 0.05), np.full(n, 0.05))
+
+
+def solved(problem: Box, room: int, ahead: int) -> tuple[Vector, Counted]:
+    values = Counted(problem.H)
+    zero, own = np.zeros(len(problem.g)), problem.H.diagonal()
+    pairs = Pairs(problem.g, zero, problem.lo, problem.hi, own, FLAT, room, ahead)
+    pairs.descend(1e-4, 10_000_000, values)
+    assert pairs.middle == pytest.approx(np.median(problem.g + problem.H @ pairs.u), abs=1.0)
+    return pairs.u.copy(), values
+
+
+def test_values_are_asked_for_when_they_are_wanted() -> None:
+    problem = many()
+    u, values = solved(problem, problem.H.nbytes, 0)
+    assert widest_pair(problem, u) <= 1.01e-4
+    assert len(set(values.asked)) == len(values.asked) == values.calls < len(problem.g)
+    assert set(np.flatnonzero(u)) <= set(values.asked)
+
+
+def test_rows_ahead_are_asked_for_together_and_change_nothing() -> None:
+    problem = many()
+    u, one_by_one = solved(problem, problem.H.nbytes, 0)
+    v, together = solved(problem, problem.H.nbytes, 8)
+    np.testing.assert_array_equal(u, v)
+    assert together.calls < one_by_one.calls
+    assert len(set(together.asked)) == len(together.asked)
+
+
+def test_little_room_changes_nothing_but_how_often_they_are_asked() -> None:
+    problem = many()
+    u, plenty = solved(problem, problem.H.nbytes, 0)
+    v, little = solved(problem, 40 * 8 * len(problem.g), 0)
+    np.testing.assert_array_equal(u, v)
+    assert little.calls > plenty.calls
+    w, least = solved(problem, 0, 0)
+    np.testing.assert_array_equal(u, w)
+    assert least.calls > little.calls
+
+
+def test_few_rows_are_asked_for_at_once() -> None:
+    problem = box(60, 8)
+    values = Counted(problem.H)
+    pairs = Pairs(*_parts(problem), FLAT, 1 << 20)
+    pairs.descend(1e-6, 100_000, values)
+    assert values.calls == 1 and values.asked == list(range(60))
+
+
+def test_a_failed_answer_is_handed_on() -> None:
+    problem = box(60, 8)
+    pairs = Pairs(*_parts(problem), FLAT, 1 << 20)
+
+    def fail(places: npt.NDArray[np.int64], out: npt.NDArray[np.float64]) -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        pairs.descend(1e-6, 100_000, fail)
+    values = Counted(problem.H)
+    pairs.descend(1e-6, 100_000, values)
+    assert widest_pair(problem, pairs.u) <= 1.01e-6
+
+
+def _parts(problem: Box) -> tuple[Vector, Vector, Vector, Vector, Vector]:
+    zero = np.zeros(len(problem.g))
+    return problem.g, zero, problem.lo, problem.hi, problem.H.diagonal().copy()
