@@ -205,7 +205,8 @@ def test_path_and_exchange_agree(name: str) -> None:
                 remove=range(0, half, 2),
                 method=method,
             )
-            assert method in outcome.methods
+            nothing_to_do = method == "exchange" and outcome.rounds == 0
+            assert method in outcome.methods or nothing_to_do
             assert rig.violation() <= ROUNDINGS * rig.rounding()
         one, other = rigs["path"], rigs["exchange"]
         room = float((one.machine.hi - one.machine.lo).sum())

@@ -116,6 +116,8 @@ def test_sparse_or_wide_samples_keep_columns() -> None:
     dense = Samples(linear(wide))
     dense.add(wide)
     assert not sparse.thin and not dense.thin
+    for samples in (sparse, dense):
+        samples.slots(np.arange(5))
     assert sparse.gram.nbytes > 0 and dense.gram.nbytes > 0
 
 

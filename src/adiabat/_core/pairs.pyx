@@ -56,8 +56,13 @@ cdef class Pairs:
 
     @property
     def middle(self):
-        """Half way from the lowest r of those that can rise to the highest that can fall."""
-        return 0.5 * (float(self._arrays[4].min()) + float(self._arrays[5].max()))
+        """Half way from the lowest r of those that can rise to the highest that can fall.
+
+        Where none can rise, or none can fall, it is the other; where no row moves at all, 0.
+        """
+        ends = self._arrays[4].min(), self._arrays[5].max()
+        ends = [end for end in ends if np.isfinite(end)]
+        return sum(ends) / max(1, len(ends))
 
     def descend(self, double tolerance, Py_ssize_t steps, write):
         """So many steps at most, until no two rows differ by more than the tolerance."""

@@ -130,11 +130,11 @@ class Samples:
 
         It takes their places, and an array with a row for each, which may be wider.
         """
-        formula, everyone, n = self.kernel.formula, self.view(positions, 1), len(positions)
+        everyone, n = self.view(positions, 1) if self._viewed else None, len(positions)
 
         def write(places: IntArray, out: FloatArray) -> None:
-            if self._viewed and len(places) == 1:
-                formula.column(everyone, int(places[0]), out[0])
+            if everyone is not None and len(places) == 1:
+                self.kernel.formula.column(everyone, int(places[0]), out[0])
             else:
                 out[:, :n] = self.block(positions[places], positions)
 
