@@ -68,8 +68,11 @@ def relative_size(
         return 0.0
     if not np.isfinite(correction).all():
         return float("inf")
-    steps, sizes = scale[:, None] * correction, scale[:, None] * solution
-    whole = np.linalg.norm(sizes, axis=0)
+    with np.errstate(over="ignore"):  # of a solution that is nowhere near
+        steps, sizes = scale[:, None] * correction, scale[:, None] * solution
+        whole, step = np.linalg.norm(sizes, axis=0), np.linalg.norm(steps, axis=0)
+    if not (np.isfinite(whole).all() and np.isfinite(step).all()):
+        return float("inf")
     step = np.linalg.norm(steps[:width], axis=0)
     size = np.maximum(np.linalg.norm(sizes[:width], axis=0), _NOTHING_BESIDE * whole)
     off = np.divide(step, size, out=np.zeros_like(step), where=size > 0.0)
