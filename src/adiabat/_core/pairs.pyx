@@ -4,8 +4,6 @@
 It stops at a modest accuracy: who ends at a bound and who ends between is what is asked for.
 """
 
-from collections import deque
-
 import numpy as np
 
 from adiabat._core.simd cimport pair_descent, PAIRS_BLOCK, simd
@@ -36,7 +34,7 @@ cdef class Pairs:
         self.n, self._bytes, self._ahead = len(r), bytes, ahead
         cdef Py_ssize_t padded = max(1, (self.n + PAIRS_BLOCK - 1) // PAIRS_BLOCK) * PAIRS_BLOCK
         self._arrays = np.zeros((7, padded))
-        self._answers = deque()
+        self._answers = []
         self._row = np.zeros(padded, dtype=np.uintp)
         cdef double[:, ::1] at = self._arrays
         self._arrays[:4, : self.n] = u, lo, hi, diagonal
@@ -91,7 +89,7 @@ cdef class Pairs:
         self._answers.append((places, answer))
         self._bytes -= answer.nbytes
         while len(self._answers) > KEPT and self._bytes < 0:
-            gone, answer = self._answers.popleft()
+            gone, answer = self._answers.pop(0)
             self._bytes += answer.nbytes
             np.asarray(self._row)[gone] = 0
         return 0

@@ -277,6 +277,17 @@ class Solver:
         self.refresh([machine])
         machine.hear_the_judge(self.tol)
 
+    def is_optimal(self, tol: float) -> bool:
+        """Whether the judge is content under another tolerance; its word is kept if so."""
+        before = {key: machine.verdict for key, machine in self.machines.items()}
+        for machine in self.machines.values():
+            machine.hear_the_judge(tol)
+        content = all(machine.verdict.ok for machine in self.machines.values())
+        if not content:
+            for key, verdict in before.items():
+                self.machines[key].verdict = verdict
+        return content
+
     # -- commit and restore ----------------------------------------------------------------------
 
     def _commit(

@@ -393,18 +393,6 @@ class Model:
             zero[doubtful] = np.abs(values[doubtful]) <= few * noise
         return zero
 
-    def is_optimal(self, tol: float) -> bool:
-        """Whether the judge is content under another tolerance; its word is kept if so."""
-        machines = [machine for _, machine in self.machines]
-        before = [machine.verdict for machine in machines]
-        for machine in machines:
-            machine.hear_the_judge(tol)
-        content = all(machine.verdict.ok for machine in machines)
-        if not content:
-            for machine, verdict in zip(machines, before, strict=True):
-                machine.verdict = verdict
-        return content
-
     def decide(self, X: Any) -> FloatArray:
         """Decision values at new rows, (len(X), machines).
 

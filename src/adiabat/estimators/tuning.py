@@ -146,7 +146,7 @@ class Tunable(SampleKeeper[Model]):
             if formulation.settle(model.target, model.weight).reshapes(model.formulation):
                 model.change(Change(ids=[]), formulation, self.solver, trace, announce)
                 return
-            if model.is_optimal(self.tol):
+            if model.solver.is_optimal(self.tol):
                 announce(Outcome())
                 return
             kernel = model.kernel
