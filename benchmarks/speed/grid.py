@@ -212,16 +212,15 @@ def operate(model: Any, X: Any, y: Any, among: Any, size: int) -> tuple[float, i
 
 def tables(rows: Sequence[Row]) -> list[Table]:
     """All ratios, and the worst of each kind."""
-    every = Table(
-        f"Ratios at SIMD level {simd.level()}", ("problem", "rows", "fit / refit", "refit / 1", "10", "100", "n/10")
-    )  # fmt: skip
+    heads = ("problem", "rows", "fit / refit", "refit / 1", "10", "100", "n/10")
+    every = Table(f"Ratios at SIMD level {simd.level()}", heads)
     for case in dict.fromkeys(row.case for row in rows):
         own = [row for row in rows if row.case == case]
         cells = {what: _cell([row for row in own if row.what == what]) for what in LARGE_AIMS}
         every.add(case, f"{own[0].n:,}", *cells.values())
     every.note = (
-        f"of any rows / of support vectors; {sum(row.met for row in rows)} of {len(rows)} as asked, "
-        f"{sum(row.fallbacks for row in rows)} fallbacks"
+        "of any rows / of support vectors; "
+        f"{sum(row.met for row in rows)} of {len(rows)} as asked, {sum(row.fallbacks for row in rows)} fallbacks"
     )
     worst = Table(
         "The worst, and a typical one", ("what", "n", "asked", "worst", "where", "median")
