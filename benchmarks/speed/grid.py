@@ -218,9 +218,9 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         own = [row for row in rows if row.case == case]
         cells = {what: _cell([row for row in own if row.what == what]) for what in LARGE_AIMS}
         every.add(case, f"{own[0].n:,}", *cells.values())
+    met, fallbacks = sum(row.met for row in rows), sum(row.fallbacks for row in rows)
     every.note = (
-        "of any rows / of support vectors; "
-        f"{sum(row.met for row in rows)} of {len(rows)} as asked, {sum(row.fallbacks for row in rows)} fallbacks"
+        f"of any rows / of support vectors; {met} of {len(rows)} as asked, {fallbacks} fallbacks"
     )
     worst = Table(
         "The worst, and a typical one", ("what", "n", "asked", "worst", "where", "median")
