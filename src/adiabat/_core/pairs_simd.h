@@ -60,16 +60,18 @@ NEVER_INLINE double pairs_extremes(const pair_descent *p)
     return vec_largest(high);
 }
 
-/* What rows i .. i + VEC would gain by falling while `up`, at r, rises. */
+/* What rows i .. i + VEC would gain by falling while `up`, at r, rises; 0 for those that differ by no
+ * more than the tolerance, which would never bring it to its end. */
 ALWAYS_INLINE vec pairs_gain(const pair_descent *p, const double *row, vec r, vec own, vec flat,
                              ptrdiff_t i)
 {
-    vec diff = vec_max(vec_sub(vec_load(p->fall + i), r), vec_zero());
+    vec diff = vec_sub(vec_load(p->fall + i), r);
     vec both = vec_add(own, vec_load(p->diagonal + i));
     vec twice = vec_load(row + i);
     vec curvature = vec_sub(both, vec_add(twice, twice));
     vec none = vec_muladd(flat, both, vec_setall(1e-300));
-    return vec_div(vec_mul(diff, diff), vec_max(curvature, none));
+    vec gain = vec_div(vec_mul(diff, diff), vec_max(curvature, none));
+    return vec_unless_below(gain, diff, vec_setall(p->tolerance));
 }
 
 /* The row that gains most; its block is looked at again. */
