@@ -30,6 +30,8 @@ def foreign_imports(text: str) -> list[str]:
 
 def test_the_judge_imports_only_the_standard_library_and_numpy():
     assert foreign_imports(JUDGE.read_text(encoding="utf-8")) == []
+    bound = JUDGE.parent / "error_bound.py"
+    assert foreign_imports(bound.read_text(encoding="utf-8")) == ["adiabat.certificate"]
 
 
 def test_the_compiled_judge_knows_nothing_of_the_engine():

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.kernel_values import multiply
-from adiabat.certificate import Certificate, Problem, Verdict, error_bound, judge
+from adiabat.certificate import Certificate, Problem, Verdict, judge
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import Samples
 from adiabat.engine.threads import pool_for
+from adiabat.error_bound import error_bound
 from adiabat.estimators.model import BLOCK_ENTRIES, Model
 
 FloatArray = npt.NDArray[np.float64]
@@ -70,7 +71,9 @@ def _judged_afresh(model: Model, machines: list[Machine]) -> tuple[list[Verdict]
         size = sizes[at, column]
         verdicts.append(judge(problem, r, size, model.solver.tol))
         block = partial(_block_of, samples, at)
-        f_error = max(f_error, error_bound(problem, r, size, samples.diagonal[at], block))
+        features = samples.features[at] if samples.thin else None
+        bound = error_bound(problem, r, size, samples.diagonal[at], block, features)
+        f_error = max(f_error, bound)
     return verdicts, f_error
 
 
