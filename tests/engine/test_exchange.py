@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from sklearn.datasets import make_classification
+from sklearn.datasets import make_classification, make_moons
 
 from adiabat.engine import exchange
 from adiabat.engine.exchange import Exchange, Stuck, longest_step
@@ -278,3 +278,53 @@ def test_longest_step() -> None:
     assert longest_step(u, np.array([-1.0, 0.0, 0.0]), lo, hi) == 0.5
     assert longest_step(u, np.array([0.1, -0.1, 0.0]), lo, hi) == 0.0
     assert longest_step(np.empty(0), np.empty(0), np.empty(0), np.empty(0)) == 1.0
+
+
+# ---------------------------------------------------------------------------------------------
+# Rows without weight, and the coarse step
+
+
+def test_rows_without_weight_cost_no_solve_and_no_column(
+    large: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Any, machines: list[Any]) -> None:
+        assert not machines, "all residuals were computed anew"
+
+    solver, machine = large.solver, large.machine
+    light = np.flatnonzero((machine.u == 0.0) & (machine.r * np.sign(machine.t) > 0.2))[:3]
+    rows, y = solver.samples.rows(machine.at[light]), np.sign(machine.t[light])
+    names, verdict = large.names_of_rows()[light], machine.verdict
+    monkeypatch.setattr(type(solver), "refresh", fail)
+    assert large.change(remove=names).solver == "none"
+    assert machine.verdict.ok and machine.verdict.residual == verdict.residual
+    slots = solver.samples.gram.slot_of.copy()
+    assert large.change(rows, y).solver == "none"
+    assert machine.verdict.ok and machine.n == solver.samples.n
+    assert np.all(solver.samples.gram.slot_of[-3:] < 0)
+    np.testing.assert_array_equal(solver.samples.gram.slot_of[: len(slots)], slots)
+    assert large.violation() <= 1e-9
+
+
+def test_a_row_that_asks_for_weight_gets_it(large: Rig) -> None:
+    """One new row in a batch that violates, and all of them are solved for."""
+    machine = large.machine
+    light = np.flatnonzero((machine.u == 0.0) & (machine.r * np.sign(machine.t) > 0.2))[:3]
+    rows, y = large.solver.samples.rows(machine.at[light]), np.sign(machine.t[light])
+    y[1] = -y[1]
+    outcome = large.change(rows, y)
+    assert outcome.solver != "none" and large.violation() <= 1e-9
+    assert np.count_nonzero(machine.u[-3:]) >= 1
+
+
+@pytest.mark.parametrize("n", [300, 3_000])
+def test_the_coarse_step_leaves_little_to_do(n: int) -> None:
+    """Most weights end at a bound: exchange alone takes rounds by the dozen, or single file."""
+    X, y = make_moons(n, noise=0.3, random_state=0)
+    rig = Rig(make_kernel("rbf", gamma=1.0, degree=3, coef0=0.0, X=X), C=10.0)
+    outcome = rig.change(X, np.where(y > 0, 1.0, -1.0))
+    assert outcome.rounds <= 8 and outcome.fallbacks == 0
+    assert rig.violation() <= 1e-9
+    names = rig.names_of_rows()
+    outcome = rig.change(remove=names[::10])
+    assert outcome.rounds <= 8 and outcome.fallbacks == 0
+    assert rig.violation() <= 1e-9

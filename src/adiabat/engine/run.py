@@ -30,9 +30,10 @@ WATCH_PART, WATCH_LEAST, WATCH_EACH = 12, 128, 12
 WATCH_GUESS = 512
 # A batch larger than this part of the machine is grown from a random part of it.
 SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
-# The path goes first where at most SHORT_BATCH rows move and the margin is less than the
-# SHORT_MARGIN-th part of the rows with weight.
-SHORT_BATCH, SHORT_MARGIN = 128, 4
+# Where the margin is less than the SMALL_MARGIN-th part of the rows with weight, the path goes first
+# if few rows move, at most SHORT_BATCH and SHORT_PATH divided by the number of rows, and pairs if
+# more do.
+SMALL_MARGIN, SHORT_BATCH, SHORT_PATH = 4, 128, 200_000
 # Turns spent to get from the tolerance down to rounding, and from there to fewer roundings.
 REFINEMENTS = 3
 
@@ -48,11 +49,12 @@ class Run:
         self.exchange: Exchange | None = None
         self.left_undone = False  # by the path
         self.nearly_there = False  # by a start from inside
+        self.fresh = fresh  # so many rows are new that the machine is
         self.carried = carried  # bounds or the sum moved, and weights with them
         self.n_touched = len(touched)
         # what comes and goes has no weight, and asks for none: then nothing is to be solved
         self.at_rest = not carried and not fresh and machine.is_at_rest(touched, tol)
-        self.coarse = fresh and machine.n <= FEW_ROWS
+        self.coarse = machine.n <= FEW_ROWS if fresh else not self.at_rest and self._is_low_rank()
         self.undecided = fresh and not self.coarse  # whether a coarse step would help
         self.watched = self._first_watch(touched, fresh)
         self.best = np.inf
@@ -85,17 +87,16 @@ class Run:
         watched[touched] = True
         return watched
 
-    def path_is_short(self) -> bool:
-        """Few rows move, and few answer: then a breakpoint costs little, and there are few.
+    def _is_low_rank(self) -> bool:
+        """Few rows are in the margin, most weights at a bound: rounds in blocks overshoot there."""
+        return 0 < len(self.machine.margin) <= nonzero(self.machine.u) // SMALL_MARGIN
 
-        Such margins are those of low rank, with most weights at a bound, which rounds in blocks
-        overshoot (docs/theory.md).
-        """
+    def path_is_short(self) -> bool:
+        """Few rows move, and few answer: then a breakpoint costs little, and there are few."""
         machine = self.machine
-        margin = len(machine.margin)
-        if self.carried or self.n_touched > SHORT_BATCH or margin == 0:
+        if self.carried or self.n_touched > min(SHORT_BATCH, SHORT_PATH // max(1, machine.n)):
             return False
-        return margin <= nonzero(machine.u) // SHORT_MARGIN
+        return self._is_low_rank()
 
     def settle(self) -> None:
         """One turn of exchange on the watched rows."""
@@ -105,12 +106,14 @@ class Run:
         try:
             if self.coarse:
                 self.coarse = False
-                self.watched[:] = True
-                self.exchange.descend(np.arange(self.machine.n))
+                if self.fresh:
+                    self.watched[:] = True
+                self.exchange.descend(np.flatnonzero(self.watched | self.machine.in_margin))
             self.exchange.settle(self.watched)
             if self.undecided:
                 self.undecided = False
-                self.coarse = nonzero(self.machine.u) >= 2 * len(self.machine.margin)
+                bounded = nonzero(self.machine.u) - len(self.machine.margin)
+                self.coarse = bounded >= len(self.machine.margin)
         except Stuck:
             self.stuck = True  # the judge may still be content
 

@@ -55,8 +55,7 @@ def certify(
 def _id_of(model: Model, machine: Machine, row: int) -> Any:
     """Id of the sample that a row stands for."""
     place = int(np.flatnonzero(model.position == machine.at[row])[0])
-    name = model.ledger.ids[place]
-    return name.item() if isinstance(name, np.generic) else name
+    return model.ledger.name_at(place)
 
 
 def _judged_afresh(model: Model, machines: list[Machine]) -> tuple[list[Verdict], float]:

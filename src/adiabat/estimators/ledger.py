@@ -77,9 +77,12 @@ class Ledger:
         if self._array is None:
             array = np.empty(len(self._ids), np.int64 if self._fits_int64() else object)
             array[:] = self._ids
-            array.setflags(write=False)
-            self._array = array
+            self._array = _read_only(array)
         return self._array
+
+    def name_at(self, order_index: int) -> Id:
+        """The id at an order index."""
+        return self._ids[order_index]
 
     @property
     def next_number(self) -> int:
@@ -178,9 +181,11 @@ class Ledger:
         self._ids.extend(values)
         self._next_serial += len(values)
         self._kind = _KINDS[type(values[0])]
+        array, self._array = self._array, None
         if self._kind == "int":
             self._next_number = max(self._next_number, max(values) + 1)  # type: ignore[operator]
-        self._array = None
+            if array is not None and array.dtype == np.int64 and _fit_int64(values):
+                self._array = _read_only(np.concatenate([array, np.array(values, np.int64)]))
 
     def delete(self, order_indices: Any) -> None:
         """Drop the samples at these order indices."""
@@ -190,7 +195,11 @@ class Ledger:
         order = sorted(order)
         for index in order:
             del self._serial_of[self._ids[index]]
-        self._serials = without(self._serials, np.array(order, np.int64))
+        gone = np.array(order, np.int64)
+        self._serials = without(self._serials, gone)
+        if self._array is not None:  # of objects, those that stay may all be integers
+            integers = self._array.dtype == np.int64
+            self._array = _read_only(np.delete(self._array, gone)) if integers else None
         stay: list[Any] = []
         first = 0
         for index in order:
@@ -198,8 +207,7 @@ class Ledger:
             first = index + 1
         self._ids = stay + self._ids[first:]
         if not self._ids:
-            self._kind = None
-        self._array = None
+            self._kind, self._array = None, None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ledger.from_arrays, (self.to_arrays(),)
@@ -270,8 +278,7 @@ class Ledger:
             return True
         if self._kind != "int":
             return False
-        numbers: list[Any] = self._ids
-        return bool(_INT64.min <= min(numbers) and max(numbers) <= _INT64.max)
+        return _fit_int64(self._ids)
 
     def _checked_new(self, given: list[Any], source: str, gone: Collection[Id]) -> list[Id]:
         kind, values = _normalise(given, source)
@@ -418,3 +425,12 @@ def _decode_all(kind: str, data: npt.NDArray[Any], ends: npt.NDArray[Any]) -> li
     if kind == "int":
         return [int(piece) for piece in pieces]
     raise ValueError(f"ids of kind {kind!r} are unknown")
+
+
+def _fit_int64(numbers: list[Any]) -> bool:
+    return bool(_INT64.min <= min(numbers) and max(numbers) <= _INT64.max)
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.setflags(write=False)
+    return array
