@@ -30,9 +30,9 @@ WATCH_PART, WATCH_LEAST, WATCH_EACH = 12, 128, 12
 WATCH_GUESS = 512
 # A batch larger than this part of the machine is grown from a random part of it.
 SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
-# Where the margin is less than the SMALL_MARGIN-th part of the rows with weight, the path goes first
-# if few rows move, at most SHORT_BATCH and SHORT_PATH divided by the number of rows, and pairs if
-# more do.
+# Where the margin is less than the SMALL_MARGIN-th part of the rows with weight, the path goes
+# first if few rows move, at most SHORT_BATCH and SHORT_PATH divided by the number of rows, and
+# pairs if more do.
 SMALL_MARGIN, SHORT_BATCH, SHORT_PATH = 4, 128, 200_000
 # Turns spent to get from the tolerance down to rounding, and from there to fewer roundings.
 REFINEMENTS = 3
