@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m benchmarks.speed`: the comparison of updates with refits."""
+"""`python -m benchmarks.speed`: updates against refits on six problems, then on many kinds."""
 
-from benchmarks.speed.updates import main
+import sys
+
+from benchmarks.speed import grid, updates
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    quick = [argument for argument in sys.argv[1:] if argument == "--quick"]
+    raise SystemExit(updates.main(sys.argv[1:]) or grid.main(quick))
