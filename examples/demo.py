@@ -61,12 +61,8 @@ class Day:
         update_ms = 1e3 * (time.perf_counter() - started)
         X = np.array([row for row, _ in self.rows.values()])
         y = np.array([label for _, label in self.rows.values()])
-        started = time.perf_counter()
-        retrained = SVC(**SETTINGS).fit(X, y)
-        refit_ms = 1e3 * (time.perf_counter() - started)
-        started = time.perf_counter()
-        PlainSVC(**SETTINGS).fit(X, y)
-        sklearn_ms = 1e3 * (time.perf_counter() - started)
+        retrained, refit_ms = fastest(SVC, X, y)
+        _, sklearn_ms = fastest(PlainSVC, X, y)
         f = self.model.decision_function(self.X_test)
         step = Step(
             name,
@@ -81,6 +77,16 @@ class Day:
         return step
 
 
+def fastest(kind, X: np.ndarray, y: np.ndarray):
+    """A model trained from scratch, and the milliseconds of the fastest of three trainings."""
+    spent = []
+    for _ in range(3):
+        started = time.perf_counter()
+        model = kind(**SETTINGS).fit(X, y)
+        spent.append(1e3 * (time.perf_counter() - started))
+    return model, min(spent)
+
+
 def run(console: Console) -> Day:
     """The day, step by step."""
     X, digits = load_digits(return_X_y=True)
@@ -93,6 +99,7 @@ def run(console: Console) -> Day:
     wrong = rng.choice(1500, 150, replace=False)
     noisy[wrong] = 1 - noisy[wrong]
 
+    SVC(**SETTINGS).fit(X[:100], noisy[:100])  # what a first call loads is no part of the day
     day = Day(X[:1000], noisy[:1000], X_test, y_test)
     model = day.model
     console.print("[bold]Is it an 8?[/] 1,500 handwritten digits, a tenth of the labels wrong.\n")
@@ -127,24 +134,24 @@ def show(day: Day, console: Console) -> None:
     """The day as a table."""
     table = Table(
         title="A manager's day (milliseconds)",
-        caption="refit and sklearn: from scratch, on the rows then held;\n"
-        "distance: max |f - f retrained| on 297 unseen digits; ok: certified",
+        caption="sklearn: from scratch, on the rows then held;\n"
+        "distance: max |f - f retrained| on 297 unseen digits, of which so many\nare right; ok: certified",
         box=box.SIMPLE_HEAD,
         padding=(0, 1),
         pad_edge=False,
     )
-    for name in ("step", "update", "refit", "sklearn", "distance", "ok", "accuracy"):
+    for name in ("step", "update", "sklearn", "faster", "distance", "ok", "right"):
         table.add_column(name, justify="left" if name == "step" else "right", no_wrap=True)
     for step in day.steps:
         certificate = step.report.certificate
         table.add_row(
             step.name,
             f"{step.update_ms:.1f}",
-            f"{step.refit_ms:.1f}",
             f"{step.sklearn_ms:.1f}",
+            f"{step.sklearn_ms / step.update_ms:.1f}x",
             f"{step.distance:.1e}",
             "[green]yes[/]" if certificate.ok else "[red]NO[/]",
-            f"{100 * step.accuracy:.1f} %",
+            f"{100 * step.accuracy:.0f} %",
         )
     console.print(table)
     console.print(f"\nIn the end: {day.model.certificate()}")

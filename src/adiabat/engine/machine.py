@@ -352,8 +352,10 @@ class Machine:
         """Whether rows that came or are to go carry no weight, and none of them violates."""
         if np.any(self.u[touched]) or np.any(self.in_margin[touched]):
             return False
-        of = self.r[touched], self.u[touched], self.lo[touched], self.hi[touched]
-        return bool(np.all(violations(*of) <= self.aims(tol)[touched]))
+        found = violations(self.r[touched], self.u[touched], self.lo[touched], self.hi[touched])
+        return not found.any() or bool(
+            np.all(found <= self.noise(tol, self.root[touched] ** 2, self.t[touched]))
+        )
 
     def cancel_pairs(self) -> None:
         """Take out what rows of one sample have against each other.

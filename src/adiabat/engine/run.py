@@ -19,9 +19,10 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-# A machine that is new begins with a coarse step where rows are so few; where they are more, after
-# a first part of them has shown that weights at a bound outnumber the margin.
-FEW_ROWS = 1_500
+# A machine that is new begins with a coarse step where rows are so few, and their kernel matrix takes
+# so few products; else after a first part of them has shown that weights at a bound outnumber the
+# margin.
+FEW_ROWS, FEW_PRODUCTS = 1_500, 64_000_000
 # Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
@@ -52,9 +53,7 @@ class Run:
         self.fresh = fresh  # so many rows are new that the machine is
         self.carried = carried  # bounds or the sum moved, and weights with them
         self.n_touched = len(touched)
-        # what comes and goes has no weight, and asks for none: then nothing is to be solved
-        self.at_rest = not carried and not fresh and machine.is_at_rest(touched, tol)
-        self.coarse = machine.n <= FEW_ROWS if fresh else not self.at_rest and self._is_low_rank()
+        self.coarse = self._is_small() if fresh else self._is_low_rank() and not self._is_few()
         self.undecided = fresh and not self.coarse  # whether a coarse step would help
         self.watched = self._first_watch(touched, fresh)
         self.best = np.inf
@@ -87,20 +86,25 @@ class Run:
         watched[touched] = True
         return watched
 
+    def _is_small(self) -> bool:
+        n, samples = self.machine.n, self.machine.samples
+        each = 1 if samples.precomputed else samples.n_features
+        return n <= FEW_ROWS and n * n * each <= FEW_PRODUCTS
+
+    def _is_few(self) -> bool:
+        """Whether so few rows move that a path is short."""
+        return self.n_touched <= min(SHORT_BATCH, SHORT_PATH // max(1, self.machine.n))
+
     def _is_low_rank(self) -> bool:
         """Few rows are in the margin, most weights at a bound: rounds in blocks overshoot there."""
         return 0 < len(self.machine.margin) <= nonzero(self.machine.u) // SMALL_MARGIN
 
     def path_is_short(self) -> bool:
         """Few rows move, and few answer: then a breakpoint costs little, and there are few."""
-        machine = self.machine
-        if self.carried or self.n_touched > min(SHORT_BATCH, SHORT_PATH // max(1, machine.n)):
-            return False
-        return self._is_low_rank()
+        return not self.carried and self._is_few() and self._is_low_rank()
 
     def settle(self) -> None:
         """One turn of exchange on the watched rows."""
-        self.at_rest = False
         if self.exchange is None:
             self.exchange = Exchange(self.machine, self.tol, self.nearly_there)
         try:

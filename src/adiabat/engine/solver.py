@@ -43,7 +43,7 @@ TURNS = 60
 CENTRINGS = 3
 # Columns kept for samples without weight, as a part of those with weight; those computed ahead.
 SPARE_PART, SPARE_LEAST, MOST_SPARE = 2, 64, 512
-# Rows of panels from which on threads are woken when an update begins.
+# Rows of panels from which on threads are woken when there is something to solve.
 CALLED = 2_000
 # Once so many rows have changed, kernel columns are put in order, and as many moved to the front at
 # most; columns in use that may stand behind the others meanwhile. After a fit, all are moved.
@@ -98,8 +98,8 @@ class Solver:
         blas = BlasHold()
         try:
             blas.take()
-            if len(self.samples.gram.panels) * self.samples.n >= CALLED:
-                thread_pool.wake()
+            if X is not None and X.shape[0] > 1:
+                self._wake_threads()
             new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
             changes = plan(new)
             for key in changes:
@@ -171,11 +171,12 @@ class Solver:
             if len(change.rebound) <= machine.n // 2:
                 touched = np.concatenate([touched, change.rebound])
             carried = len(change.rebound) > 0 or machine.d != 0.0
+            along_path = method == "path" or trace
+            if not (carried or fresh or along_path) and self._stands(machine, touched):
+                continue
+            self._wake_threads()
             run = Run(machine, self.tol, touched, fresh, carried)
             runs.append(run)
-            if run.at_rest and method != "path" and not trace:
-                continue
-            run.at_rest = False
             if fresh and method != "path" and not trace and pays(machine):
                 start_inside(machine)
                 self.refresh([machine])
@@ -187,10 +188,9 @@ class Solver:
                 run.settle()
         pending = runs
         for _ in range(TURNS if runs else 0):
-            moved = [run.machine for run in pending if not run.at_rest]
-            for machine in moved:
-                machine.cancel_pairs()
-            self.refresh(moved)
+            for run in pending:
+                run.machine.cancel_pairs()
+            self.refresh([run.machine for run in pending])
             for run in pending:
                 for _ in range(CENTRINGS):
                     if not run.machine.centre_bias():
@@ -217,6 +217,20 @@ class Solver:
                 outcome.methods.add("exchange")
                 outcome.fallbacks += run.exchange.fell_back or run.left_undone
 
+    def _wake_threads(self) -> None:
+        if len(self.samples.gram.panels) * self.samples.n >= CALLED:
+            thread_pool.wake()
+
+    def _stands(self, machine: Machine, touched: IntArray) -> bool:
+        """Whether a machine is at its optimum as it is: rows came and go that carry no weight.
+
+        Then no other residual has changed since the judge computed it.
+        """
+        if not machine.is_at_rest(touched, self.tol) or machine.centre_bias():
+            return False
+        machine.hear_the_judge(self.tol)
+        return bool(machine.verdict.ok)
+
     def _follow(self, key: Key, run: Run, trace: bool, outcome: Outcome) -> None:
         """Along the path; what it leaves undone, exchange finishes."""
         path = Path(run.machine, self.tol, trace)
@@ -229,8 +243,6 @@ class Solver:
 
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
-        if not machines:
-            return
         gram = self.samples.gram
         for machine in machines[1:]:  # their columns first: a panel more is more coefficients
             self.samples.slots(machine.at[machine.u != 0.0])
