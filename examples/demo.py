@@ -135,7 +135,8 @@ def show(day: Day, console: Console) -> None:
     table = Table(
         title="A manager's day (milliseconds)",
         caption="sklearn: from scratch, on the rows then held;\n"
-        "distance: max |f - f retrained| on 297 unseen digits, of which so many\nare right; ok: certified",
+        "distance: max |f - f retrained| on 297 unseen digits, of which so many\n"
+        "are right; ok: certified",
         box=box.SIMPLE_HEAD,
         padding=(0, 1),
         pad_edge=False,

@@ -19,9 +19,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-# A machine that is new begins with a coarse step where rows are so few, and their kernel matrix takes
-# so few products; else after a first part of them has shown that weights at a bound outnumber the
-# margin.
+# A machine that is new begins with a coarse step where rows are so few, and their kernel matrix
+# takes so few products; else after a first part of them has shown that weights at a bound outnumber
+# the margin.
 FEW_ROWS, FEW_PRODUCTS = 1_500, 64_000_000
 # Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
