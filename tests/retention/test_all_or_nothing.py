@@ -68,7 +68,8 @@ def test_a_failure_in_any_step_is_as_if_nothing_had_been_tried(
         assert model.certificate().n_seen == n_seen
     else:  # every one failed: it is still a whole model
         model.update(X[50:], Y[50:])
-    assert failed >= (1 if isinstance(policy, Window) else 2)
+    # rows that go without weight need no residual anew
+    assert failed >= (1 if isinstance(policy, Window) or name == "refresh" else 2)
     done = fresh(policy)
     done.update(X[50:], Y[50:])
     assert model.ids_.tolist() == done.ids_.tolist()
