@@ -164,13 +164,15 @@ def main():
     parser.add_argument("--no-baseline", action="store_true", help="do not run sound code first")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
+    known = areas()
+    parts = [chosen for chosen in arguments.chosen if chosen not in known]
     mutants = [
         mutant
-        for area in areas()
+        for area in known
         for mutant in read(area)
         if not arguments.chosen
         or area in arguments.chosen
-        or any(part in mutant.name for part in arguments.chosen)
+        or any(part in mutant.name for part in parts)
     ]
     running = [mutant for mutant in mutants if not mutant.equivalent]
     if arguments.list:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Faults that once went unnoticed, each with the test that notices it."""
 
+import json
 import sqlite3
 from contextlib import closing
 
@@ -21,8 +22,6 @@ def query(folder, statement, *values):
 
 def test_an_entry_that_names_another_predecessor_is_noticed(store):
     """Its hash fits, and the next entry names it; only the link to the one before is wrong."""
-    import json
-
     store.forget("person-00001")
     previous = None
     for seq, text in query(store.path, "SELECT seq, body FROM log ORDER BY seq"):
@@ -35,6 +34,19 @@ def test_an_entry_that_names_another_predecessor_is_noticed(store):
     with pytest.raises(adiabat.StoreDamagedError, match="does not follow the one before"):
         opened.log()
     assert "does not follow the one before" in str(opened.verify().problems)
+
+
+def test_an_entry_that_is_missing_is_noticed(store):
+    """All links hold; only a number is passed over."""
+    store.forget("person-00001")
+    (text,) = query(store.path, "SELECT body FROM log WHERE seq = 3")[0]
+    ((previous,),) = query(store.path, "SELECT hash FROM log WHERE seq = 1")
+    query(store.path, "DELETE FROM log WHERE seq = 2")
+    text = canonical({**json.loads(text), "previous": previous})
+    query(store.path, "UPDATE log SET body = ?, hash = ? WHERE seq = 3", text, sha256(text))
+    opened = adiabat.open_store(store.path)
+    with pytest.raises(adiabat.StoreDamagedError, match="entry 2 of the log is missing"):
+        opened.log()
 
 
 def test_rows_that_the_log_does_not_vouch_for_are_noticed_on_loading(store):
@@ -107,7 +119,7 @@ def test_a_refresh_between_two_erasures_does_not_speak_for_the_second(store):
 
 
 def test_other_tolerances_reach_the_model(store):
-    before = store.info()["certificate"]["tol"]
+    assert store.info()["certificate"]["tol"] == pytest.approx(1e-9, rel=0.1)
     done = store.retune(tol=1e-6)
-    assert done.certificate["tol"] == pytest.approx(1e3 * before)
+    assert done.certificate["tol"] == pytest.approx(1e-6, rel=0.1)
     assert adiabat.open_store(store.path).info()["certificate"]["tol"] == done.certificate["tol"]

@@ -73,6 +73,7 @@ class Solver:
         self.samples = Samples(kernel)
         self.machines: dict[Key, Machine] = {}
         self.tol = tol
+        self.judged_by = tol  # the tolerance of the verdicts that machines have
         self._untidy = 0  # rows changed since kernel columns were last put in order
 
     def apply(
@@ -110,6 +111,7 @@ class Solver:
                 self._prepare_for_updates()
             with deferred_interrupts():
                 certain = True
+                self.judged_by = self.tol
                 where = self._commit(changes, removed, retired)
                 blas.give_back()
                 commit(new, where, outcome)
@@ -261,6 +263,21 @@ class Solver:
             "others, lower C, or raise tol.",
             sample=sample,
         )
+
+    def require(self, tol: float) -> None:
+        """Judge by another tolerance: at once where all machines hold by it, else when they change.
+
+        `judged_by` says which it was.
+        """
+        self.tol = tol
+        if tol == self.judged_by:
+            return
+        found = {key: machine.judged(tol) for key, machine in self.machines.items()}
+        if all(verdict.ok for verdict in found.values()):
+            with deferred_interrupts():
+                self.judged_by = tol
+                for key, verdict in found.items():
+                    self.machines[key].verdict = verdict
 
     def restore_machine(self, key: Key, snapshot: Snapshot) -> None:
         """Set up a machine from a saved state; residuals and verdict are made anew."""

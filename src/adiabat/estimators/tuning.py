@@ -120,7 +120,7 @@ class Tunable(SampleKeeper[Model]):
     ) -> None:
         """Go to the optimum under other parameters, and hold them."""
         model = self._model
-        model.solver.tol = self.tol
+        model.tol = self.tol
         self._hold_parameters()
 
         def announce(outcome: Outcome) -> None:
@@ -130,7 +130,10 @@ class Tunable(SampleKeeper[Model]):
         if kernel is not None and not kernel.equals(model.kernel):
             rows = self._held_rows()
             model.resolve(kernel, formulation, rows, self.solver, announce, trace=trace)
-        elif formulation.settle(model.target, model.weight).reshapes(model.formulation):
+        elif (
+            not model.is_judged
+            or formulation.settle(model.target, model.weight).reshapes(model.formulation)
+        ):
             model.change(Change(ids=[]), formulation, self.solver, trace, announce)
         else:
             announce(Outcome())
