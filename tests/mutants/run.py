@@ -10,17 +10,21 @@ again. Tests stop at the first failure; one that takes too long has noticed, too
 """
 
 import argparse
+import importlib
+import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-import adiabat
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -28,6 +32,13 @@ SOURCE = ROOT / "src" / "adiabat"
 #: Of all mutants that are not equivalent, how many must be noticed.
 WANTED = 0.9
 SECONDS = 900.0
+OPTIONS = ("-q", "-x", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+#: What takes long to import, and is no part of the package.
+BEFOREHAND = (
+    "hypothesis", "joblib", "pandas", "pyarrow.csv", "pyarrow.feather", "pyarrow.parquet",
+    "rich.console", "scipy.sparse", "sklearn.datasets", "sklearn.metrics", "sklearn.svm",
+    "sklearn.utils.estimator_checks", "sqlalchemy", "typer.testing",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,33 +79,59 @@ def areas():
     return sorted(path.stem for path in HERE.glob("*.toml"))
 
 
-def run_tests(package, tests, more=()):
-    """Whether they pass, and the name of the first that fails."""
-    command = [
-        sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header",
-        *more, *tests,
-    ]  # fmt: skip
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(package.parent),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    try:
-        found = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return False, "took too long"
-    if found.returncode == 0:
+def run_tests(package, tests):
+    """Whether they pass, those that are not slow first, and the name of the first that fails."""
+    for marked in ("not slow", "slow"):
+        passed, said = _run_marked(package, tests, marked)
+        if not passed:
+            return False, said
+    return True, ""
+
+
+def _run_marked(package, tests, marked):
+    """The same, in a child that has all but the package imported already."""
+    with tempfile.TemporaryFile("w+") as output:
+        child = os.fork()
+        if child == 0:
+            code = pytest.ExitCode.INTERNAL_ERROR
+            try:
+                os.setsid()
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
+                os.environ["PYTHONPATH"] = str(package.parent)
+                sys.path.insert(0, str(package.parent))
+                code = int(pytest.main([*OPTIONS, "-m", marked, *tests]))
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        code = _ended(child)
+        output.seek(0)
+        lines = output.read().splitlines()
+    if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return True, ""
-    lines = found.stdout.splitlines() + found.stderr.splitlines()
+    if code is None:
+        return False, "took too long"
+    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
+        raise RuntimeError("\n".join(lines[-20:]))
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-    if found.returncode == 1 or failed:
-        return False, failed[0][:160] if failed else "failed"
-    if found.returncode < 0 or found.returncode == 2:
-        return False, f"ended with {found.returncode}"
-    raise RuntimeError("\n".join(lines[-20:]))
+    return False, failed[0][:150] if failed else f"ended with {code}"
+
+
+def _ended(child):
+    """The exit code of a child; None if it had to be killed."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > deadline:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None
+        time.sleep(0.02)
 
 
 class Copy:
@@ -103,7 +140,8 @@ class Copy:
     def __init__(self, folder):
         self.package = folder / "installed" / "adiabat"
         self._tree, self._build = folder / "tree", folder / "build"
-        shutil.copytree(Path(adiabat.__file__).parent, self.package)
+        (installed,) = importlib.util.find_spec("adiabat").submodule_search_locations
+        shutil.copytree(installed, self.package)
 
     def put(self, mutant):
         """Make the fault; returns what undoes it."""
@@ -112,10 +150,14 @@ class Copy:
     def _put_python(self, mutant):
         path = self.package / mutant.file
         sound = path.read_text("utf-8")
-        path.write_text(mutant.applied(sound), "utf-8")
-        for cached in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
-            cached.unlink()
-        return lambda: path.write_text(sound, "utf-8")
+
+        def write(text):
+            path.write_text(text, "utf-8")
+            for cached in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+                cached.unlink()
+
+        write(mutant.applied(sound))
+        return lambda: write(sound)
 
     def _put_compiled(self, mutant):
         if not self._build.exists():
@@ -179,6 +221,10 @@ def main():
         for mutant in mutants:
             print(f"{mutant.area:16s} {mutant.name}{' (equivalent)' if mutant.equivalent else ''}")
         return
+    os.chdir(ROOT)
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    for name in BEFOREHAND:
+        importlib.import_module(name)
     unnoticed = []
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
