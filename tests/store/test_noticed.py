@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Faults that once went unnoticed, each with the test that notices it."""
 
+import dataclasses
 import json
 import sqlite3
 from contextlib import closing
@@ -12,7 +13,8 @@ import adiabat
 from adiabat.store import connection as database
 from adiabat.store import records
 from adiabat.store.digests import canonical, sha256
-from store_tools import people
+from adiabat.store.state import pack_model
+from store_tools import people, reseal, write_keys
 
 
 def query(folder, statement, *values):
@@ -123,3 +125,74 @@ def test_other_tolerances_reach_the_model(store):
     done = store.retune(tol=1e-6)
     assert done.certificate["tol"] == pytest.approx(1e-6, rel=0.1)
     assert adiabat.open_store(store.path).info()["certificate"]["tol"] == done.certificate["tol"]
+
+
+def test_an_entry_is_written_in_one_way_only(store):
+    """The same content in other words would be another entry to whoever reads it."""
+    (text,) = query(store.path, "SELECT body FROM log WHERE seq = 2")[0]
+    text = json.dumps(json.loads(text), indent=1)
+    query(store.path, "UPDATE log SET body = ?, hash = ? WHERE seq = 2", text, sha256(text))
+    with pytest.raises(adiabat.StoreDamagedError, match="entry 2 of the log"):
+        adiabat.open_store(store.path).log()
+
+
+def test_a_model_that_the_log_does_not_vouch_for_is_noticed_on_loading(store):
+    """It is the optimum on the rows, and yet not the one that was committed."""
+    model = store.model
+    model.last_update_ = dataclasses.replace(model.last_update_, seconds=99.0)
+    query(store.path, "UPDATE state SET model = ?", pack_model(model))
+    opened = adiabat.open_store(store.path)
+    for use in (lambda: opened.model, lambda: opened.forget("person-00001")):
+        with pytest.raises(adiabat.StoreDamagedError, match="model other than its log vouches for"):
+            use()
+
+
+@pytest.fixture
+def signed(tmp_path):
+    private, _ = write_keys(tmp_path, "ours")
+    made = adiabat.create_store(
+        tmp_path / "signed", id="name", label="good", gamma=0.5, signing_key=private
+    )
+    made.learn(people(0, 40).drop(columns="colour"))
+    made.forget("person-00001")
+    return made
+
+
+def test_a_forged_signature_of_the_last_entry_is_noticed_on_opening(signed):
+    query(signed.path, "UPDATE signatures SET signature = zeroblob(64) WHERE seq = 3")
+    with pytest.raises(adiabat.StoreDamagedError, match="signature of entry 3 is not valid"):
+        adiabat.open_store(signed.path)
+
+
+def test_a_forged_signature_of_an_earlier_entry_is_noticed_by_verify(signed):
+    query(signed.path, "UPDATE signatures SET signature = zeroblob(64) WHERE seq = 2")
+    found = adiabat.open_store(signed.path).verify()
+    assert "signature of entry 2 is not valid" in str(found.problems)
+
+
+@pytest.mark.parametrize("part", ["dataset", "model", "certificate"])
+def test_an_entry_that_begins_where_the_one_before_did_not_end_is_noticed(store, part):
+    """The chain holds; what the entries say of each other does not."""
+    store.forget("person-00001")
+
+    def forge(seq, body):
+        if seq == 3:
+            body[part]["before"] = "0" * 64 if part != "certificate" else None
+
+    reseal(store.path, forge)
+    found = adiabat.open_store(store.path).verify()
+    assert f"entry 3 begins with another {part} than entry 2 left" in str(found.problems)
+
+
+def test_a_running_number_that_is_behind_its_rows_is_noticed(store):
+    query(store.path, "UPDATE state SET next_number = 30")
+    reseal(store.path, lambda seq, body: body.update(next_number=30))
+    found = adiabat.open_store(store.path).verify()
+    assert "the running number is not that of the last entry" in str(found.problems)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_no_row_has_a_weight_out_of_range(weight):
+    row = records.Record(0, "a", b"k" * 32, records.encode_features([[1.0]])[0], "1", weight, 2)
+    with pytest.raises(adiabat.StoreDamagedError, match="weight is out of range"):
+        records.as_rows([row], 1)
