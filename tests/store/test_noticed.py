@@ -196,3 +196,24 @@ def test_no_row_has_a_weight_out_of_range(weight):
     row = records.Record(0, "a", b"k" * 32, records.encode_features([[1.0]])[0], "1", weight, 2)
     with pytest.raises(adiabat.StoreDamagedError, match="weight is out of range"):
         records.as_rows([row], 1)
+
+
+@pytest.mark.parametrize(("old", "new"), [('"good"', '"age"'), ('"name"', '"income"')])
+def test_settings_that_the_log_does_not_vouch_for_are_noticed(store, old, new):
+    """Which column has the labels is no matter of the model, and yet of what it learns next."""
+    query(store.path, f"UPDATE settings SET body = replace(body, '{old}', '{new}')")
+    with pytest.raises(adiabat.StoreDamagedError, match="settings other than its log vouches for"):
+        adiabat.open_store(store.path)
+
+
+def test_another_key_signs_nothing_though_the_right_one_is_pinned(tmp_path):
+    private, public = write_keys(tmp_path, "ours")
+    other, _ = write_keys(tmp_path, "other")
+    made = adiabat.create_store(
+        tmp_path / "signed", id="name", label="good", gamma=0.5, signing_key=private
+    )
+    made.learn(people(0, 40).drop(columns="colour"))
+    opened = adiabat.open_store(made.path, signing_key=other, public_key=public)
+    with pytest.raises(adiabat.StoreError, match="give that key to change it"):
+        opened.forget("person-00001")
+    assert adiabat.open_store(made.path, public_key=public).verify().ok
