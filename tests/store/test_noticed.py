@@ -217,3 +217,22 @@ def test_another_key_signs_nothing_though_the_right_one_is_pinned(tmp_path):
     with pytest.raises(adiabat.StoreError, match="give that key to change it"):
         opened.forget("person-00001")
     assert adiabat.open_store(made.path, public_key=public).verify().ok
+
+
+def test_the_same_id_has_another_mark_in_every_store(store, tmp_path):
+    other = adiabat.create_store(tmp_path / "other", id="name", label="good", gamma=0.5)
+    other.learn(people(0, 20).drop(columns="colour"))
+    for erasing in (store, other):
+        erasing.forget("person-00001")
+    one, two = (query(each.path, "SELECT mark FROM suppressed") for each in (store, other))
+    assert len(one) == len(two) == 1 and one != two
+
+
+def test_an_id_that_was_let_back_in_is_marked_no_more(store):
+    row = people(1, 2)
+    store.forget("person-00001")
+    store.learn(row, allow_erased=True)
+    assert query(store.path, "SELECT * FROM suppressed") == []
+    store.forget("person-00001", suppress=False)
+    assert store.learn(row).added == 1
+    assert store.verify().ok
