@@ -76,8 +76,8 @@ checked:
 # Python itself is not compiled with them, so their library is loaded before it. The first finding
 # ends the run. Leaks are not looked for: Python keeps what it has until it ends.
 SANITIZE := tests/core tests/engine tests/laws tests/hostile tests/fuzz
-SANITIZED = --config-settings=setup-args=-Db_sanitize=$(1) --config-settings=setup-args=-Db_lundef=false \
-  --config-settings=setup-args=-Dbuildtype=debugoptimized
+SANITIZED = $(addprefix --config-settings=setup-args=,-Db_sanitize=$(1) -Db_lundef=false \
+  -Dbuildtype=custom -Doptimization=1 -Ddebug=true)
 PRELOAD = LD_PRELOAD="$$($(CC) -print-file-name=lib$(1).so) $$($(CC) -print-file-name=libstdc++.so)"
 
 sanitize: sanitize-memory sanitize-threads

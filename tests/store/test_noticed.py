@@ -8,11 +8,13 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import adiabat
 from adiabat.store import connection as database
 from adiabat.store import records
 from adiabat.store.digests import canonical, sha256
+from adiabat.store.session import Session
 from adiabat.store.state import pack_model
 from store_tools import people, reseal, write_keys
 
@@ -236,3 +238,32 @@ def test_an_id_that_was_let_back_in_is_marked_no_more(store):
     store.forget("person-00001", suppress=False)
     assert store.learn(row).added == 1
     assert store.verify().ok
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array], ids=["dense", "sparse"])
+def test_no_row_has_a_value_that_is_not_finite(kind, value):
+    rows = records.encode_features(kind([[1.0, value]]))
+    with pytest.raises(adiabat.StoreDamagedError, match="not finite"):
+        records.decode_features(rows, 2)
+
+
+def test_a_row_that_was_altered_under_an_open_handle_is_noticed(store):
+    """The model is in memory, so that the other rows are not read."""
+    store.predict(people(100, 101))
+    query(store.path, "UPDATE records SET weight = 2.0 WHERE number = 7")
+    with pytest.raises(adiabat.StoreDamagedError, match="does not match its digest"):
+        store.forget("person-00007")
+
+
+def test_a_refresh_that_drops_a_category_has_the_file_written_anew(tmp_path, monkeypatch):
+    rows = people(0, 40)
+    rows.loc[7, "colour"] = "violet"
+    made = adiabat.create_store(
+        tmp_path / "m", id="name", label="good", categories={"colour": None}, gamma=0.5
+    )
+    made.learn(rows)
+    made.forget("person-00007")
+    monkeypatch.setattr(Session, "_purge", lambda self: None)
+    made.refresh()
+    assert query(made.path, "SELECT purge FROM state") == [(1,)]
