@@ -45,6 +45,26 @@ def test_another_tolerance_is_the_one_that_is_judged_by(tol):
         assert all(found.gap_allowed == pytest.approx(3e-9, rel=0.1) for found in verdicts)
 
 
+def test_a_tolerance_that_the_model_does_not_meet_yet_is_met():
+    model = adiabat.SVC(C=2.0, gamma=0.5, tol=1e-5).fit(X, Y)
+    expected = model.decision_function(X)
+    machine = model._model.machines[0][1]
+    machine.b += 1e-6  # well within what was asked for so far
+    machine.r += 1e-6
+    assert model.certificate().ok
+    assert model.retune(tol=1e-9).certificate.ok and model.certificate().ok
+    assert np.abs(model.decision_function(X) - expected).max() < 1e-9
+
+
+def test_balanced_classes_count_by_weight():
+    weights = np.where(Y == 1, 3.0, 1.0)
+    model = adiabat.SVC(gamma=0.5, class_weight="balanced").fit(X, Y, sample_weight=weights)
+    total, own = weights.sum(), weights[Y == 1].sum()
+    held = model.certificate().held_fixed["class_weight"]
+    assert held[1] == pytest.approx(total / (2 * own))
+    assert held[0] == pytest.approx(total / (2 * (total - own)))
+
+
 def test_a_retuning_that_fails_leaves_the_tolerance_as_it_was(monkeypatch):
     model = adiabat.SVC(C=2.0, gamma=0.5).fit(X, Y)
     before = model.certificate()
@@ -62,33 +82,38 @@ def test_a_retuning_that_fails_leaves_the_tolerance_as_it_was(monkeypatch):
 
 
 def verdicts_of(model):
-    """The judge's word on each machine, from kernel values of scikit-learn's."""
-    K = rbf_kernel(X, gamma=0.5)
+    """The judge's word on each machine and the id of its worst, by scikit-learn's kernel values."""
+    ids = np.empty(model._model.solver.samples.n, dtype=int)
+    ids[model._model.position] = model.ids_  # which say where a sample is in X
     found = []
     for _, machine in model._model.machines:
-        rows, u = K[np.ix_(machine.at, machine.at)], machine.u
+        rows, u = ids[machine.at], machine.u
+        K = rbf_kernel(X[rows], gamma=0.5)
         problem = Problem(u, machine.t, machine.lo, machine.hi, machine.d, machine.b)
-        r = rows @ u + machine.b - machine.t
-        found.append(judge(problem, r, rows @ np.abs(u), model.tol))
+        verdict = judge(problem, K @ u + machine.b - machine.t, K @ np.abs(u), model.tol)
+        found.append((verdict, int(rows[verdict.worst])))
     return found
 
 
 def test_a_certificate_speaks_of_the_machine_that_is_worst():
     labels = np.arange(60) % 4
     for place in range(6):
-        model = adiabat.SVC(C=5.0, gamma=0.5).fit(X, labels)
-        assert all(found.ok for found in verdicts_of(model)) and model.certificate().ok
+        model = adiabat.SVC(C=5.0, gamma=0.5).fit(X, labels).forget([0, 5, 10, 15])
+        assert (model._model.position != np.arange(56)).any()
+        assert all(found.ok for found, _ in verdicts_of(model)) and model.certificate().ok
         machine = model._model.machines[place][1]
         machine.b += 5e-10  # half of what is allowed
         certificate = model.certificate()
-        found = verdicts_of(model)[place]
+        found, worst = verdicts_of(model)[place]
         assert certificate.ok and found.ok
         assert certificate.residual == pytest.approx(found.residual, rel=1e-3)
         assert certificate.gap == pytest.approx(found.gap, rel=1e-3)
-        held = model.ids_.tolist().index(certificate.worst)
-        assert labels[held] in model._model.machines[place][0]
         machine.b += 1e-6
-        assert not model.certificate().ok and not verdicts_of(model)[place].ok
+        machine.u[5] *= 1.0 - 1e-5  # so that one row stands out
+        certificate = model.certificate()
+        found, worst = verdicts_of(model)[place]
+        assert not certificate.ok and not found.ok
+        assert certificate.worst == worst
 
 
 def test_a_scaler_that_has_seen_weights_counts_in_weights():

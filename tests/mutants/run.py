@@ -13,6 +13,7 @@ import argparse
 import importlib
 import importlib.util
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,9 @@ HERE = Path(__file__).resolve().parent
 SOURCE = ROOT / "src" / "adiabat"
 #: Of all mutants that are not equivalent, how many must be noticed.
 WANTED = 0.9
-SECONDS = 900.0
+SECONDS = 300.0
+#: A mutant that allocates whatever it is asked for must not take the machine with it.
+MEMORY = 8 << 30
 OPTIONS = ("-q", "-x", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 #: What takes long to import, and is no part of the package.
 BEFOREHAND = (
@@ -96,6 +99,7 @@ def _run_marked(package, tests, marked):
             code = pytest.ExitCode.INTERNAL_ERROR
             try:
                 os.setsid()
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
                 os.dup2(output.fileno(), 1)
                 os.dup2(output.fileno(), 2)
                 os.environ["PYTHONPATH"] = str(package.parent)
