@@ -62,7 +62,9 @@ class Mutant:
 
     def applied(self, text):
         """The file with the fault in it."""
-        assert text.count(self.old) == 1, f"{self.name}: {text.count(self.old)} places in {self.file}"
+        assert text.count(self.old) == 1, (
+            f"{self.name}: {text.count(self.old)} places in {self.file}"
+        )
         return text.replace(self.old, self.new)
 
 

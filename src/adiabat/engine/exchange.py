@@ -328,7 +328,13 @@ class Exchange:
         # what is left of the curvature where outliers in MARGIN answer
         schur, _ = machine.factor.prepare(cross, own)
         d = pairwise_descent(
-            schur.copy(), gradient.copy(), lo - u, hi - u, PAIRS * len(rows) + 100, FLAT, 1e-3 * span
+            schur.copy(),
+            gradient.copy(),
+            lo - u,
+            hi - u,
+            PAIRS * len(rows) + 100,
+            FLAT,
+            1e-3 * span,
         )
         new = np.where(d <= lo - u, lo, np.where(d >= hi - u, hi, u + d))
         machine.u[rows] = new

@@ -17,8 +17,8 @@ from sklearn.base import clone
 
 from adiabat.archive import read_archive, write_archive
 from adiabat.errors import ModelFileError
-from adiabat.estimators.row_hashes import RowHashes
 from adiabat.estimators.reading import report_fields, report_from
+from adiabat.estimators.row_hashes import RowHashes
 from adiabat.feature_maps import BY_NAME, FeatureMap
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.machine import LeastSquares, NotSettled

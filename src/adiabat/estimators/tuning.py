@@ -130,9 +130,8 @@ class Tunable(SampleKeeper[Model]):
         if kernel is not None and not kernel.equals(model.kernel):
             rows = self._held_rows()
             model.resolve(kernel, formulation, rows, self.solver, announce, trace=trace)
-        elif (
-            not model.is_judged
-            or formulation.settle(model.target, model.weight).reshapes(model.formulation)
+        elif not model.is_judged or formulation.settle(model.target, model.weight).reshapes(
+            model.formulation
         ):
             model.change(Change(ids=[]), formulation, self.solver, trace, announce)
         else:
