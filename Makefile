@@ -9,8 +9,11 @@ PAPERS ?=
 BENCH ?= -m benchmarks.speed
 PYTEST_ARGS ?=
 INPUTS ?= 10000
+RUN ?=
+MUTANTS ?=
 SEED ?= 0
 
+comma := ,
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
@@ -20,8 +23,8 @@ WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick fuzz test-levels test-c test-aarch64 test-windows test-clang checked lint \
-  format bench gallery papers package clean
+.PHONY: help demo test quick fuzz mutants test-levels test-c test-aarch64 test-windows test-clang \
+  checked sanitize sanitize-memory sanitize-threads lint format bench gallery papers package clean
 .DELETE_ON_ERROR:
 
 help:
@@ -29,7 +32,9 @@ help:
 	@echo 'make test      run the tests on the built package      (PYTEST_ARGS="-k factor -x")'
 	@echo 'make quick     one case of every test, in under a minute'
 	@echo 'make fuzz      hostile files, arrays and stores        (INPUTS=100000 SEED=1)'
-	@echo 'make checked   the same, the core compiled with bounds checks'
+	@echo 'make mutants   faults put in one at a time: does a test notice?  (MUTANTS="store cli")'
+	@echo 'make checked   make test, the core compiled with bounds checks'
+	@echo 'make sanitize  core, engine, laws and hostile inputs under sanitizers'
 	@echo 'make test-levels   core, engine and laws at every SIMD level that this CPU has'
 	@echo 'make test-c        the C loops of every level against plain ones, without Python'
 	@echo 'make test-aarch64  the same, cross-compiled and run on an emulator  (qemu-user)'
@@ -58,10 +63,39 @@ quick: package $(VENV)/.has-test
 fuzz: package $(VENV)/.has-test
 	PYTHONPATH=tests $(PY) -m fuzz.run --inputs $(INPUTS) --seed $(SEED)
 
+# Faults put into a copy of the package, one at a time; nine of ten must be noticed.
+mutants: package $(VENV)/.has-test
+	PYTHONPATH=tests $(PY) -m mutants.run $(MUTANTS)
+
 # In a noexcept function an IndexError is only printed; the -W makes it fail the test.
 checked:
 	$(MAKE) test VENV=.venv-checked SETUP_ARGS=--config-settings=setup-args=-Dchecked=true \
 	  PYTEST_ARGS='-W error::pytest.PytestUnraisableExceptionWarning $(PYTEST_ARGS)'
+
+# Sanitizers of GCC: address and undefined behaviour for what works on arrays, threads for the pool.
+# Python itself is not compiled with them, so their library is loaded before it. The first finding
+# ends the run. Leaks are not looked for: Python keeps what it has until it ends.
+SANITIZE := tests/core tests/engine tests/laws tests/hostile tests/fuzz
+SANITIZED = $(addprefix --config-settings=setup-args=,-Db_sanitize=$(1) -Db_lundef=false \
+  -Dbuildtype=custom -Doptimization=1 -Ddebug=true)
+PRELOAD = LD_PRELOAD="$$($(CC) -print-file-name=lib$(1).so) $$($(CC) -print-file-name=libstdc++.so)"
+
+sanitize: sanitize-memory sanitize-threads
+
+sanitize-memory:
+	$(MAKE) package .venv-sanitize/.has-test VENV=.venv-sanitize \
+	  SETUP_ARGS='$(call SANITIZED,address$(comma)undefined)'
+	$(call PRELOAD,asan) PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1 \
+	  UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	  .venv-sanitize/bin/python -m pytest -n 2 $(SANITIZE) $(PYTEST_ARGS)
+
+# Without randomised addresses, which the thread sanitizer cannot place its shadow among.
+sanitize-threads:
+	$(MAKE) test-c CC='$(CC) -g -fsanitize=thread' RUN='setarch -R'
+	$(MAKE) package .venv-tsan/.has-test VENV=.venv-tsan SETUP_ARGS='$(call SANITIZED,thread)'
+	$(call PRELOAD,tsan) OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
+	  setarch -R .venv-tsan/bin/python -m pytest tests/core/test_thread_pool.py $(PYTEST_ARGS)
 
 # `make test` runs at the highest level.
 test-levels: package $(VENV)/.has-test
@@ -85,14 +119,14 @@ WINE ?= wine64
 
 test-c:
 	mkdir -p build
-	$(CC) -DSIMD_LEVEL=baseline $(KERNELS) -o build/kernels && build/kernels
+	$(CC) -DSIMD_LEVEL=baseline $(KERNELS) -o build/kernels && $(RUN) build/kernels
 	if grep -qw avx2 /proc/cpuinfo; then \
-	  $(CC) -DSIMD_LEVEL=v3 -march=x86-64-v3 $(KERNELS) -o build/kernels && build/kernels; fi
+	  $(CC) -DSIMD_LEVEL=v3 -march=x86-64-v3 $(KERNELS) -o build/kernels && $(RUN) build/kernels; fi
 	if grep -qw avx512vl /proc/cpuinfo; then \
-	  $(CC) -DSIMD_LEVEL=v4 -march=x86-64-v4 $(KERNELS) -o build/kernels && build/kernels; fi
+	  $(CC) -DSIMD_LEVEL=v4 -march=x86-64-v4 $(KERNELS) -o build/kernels && $(RUN) build/kernels; fi
 	$(CC) $(GENERIC) -DSIMD_BYTES=64 -DSIMD_REGISTERS=32 $(KERNELS) -o build/kernels \
-	  && build/kernels
-	$(CC) $(GENERIC) -DSIMD_BYTES=8 $(KERNELS) -o build/kernels && build/kernels
+	  && $(RUN) build/kernels
+	$(CC) $(GENERIC) -DSIMD_BYTES=8 $(KERNELS) -o build/kernels && $(RUN) build/kernels
 
 # Debian: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user.
 test-aarch64:
@@ -137,7 +171,7 @@ gallery: package $(VENV)/.has-plots
 package: $(VENV)/.package
 
 clean:
-	rm -rf .venv .venv-checked .venv-clang build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+	rm -rf .venv .venv-checked .venv-clang .venv-sanitize .venv-tsan build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
 	  .hypothesis
 
 # What pyproject.toml asks for: of the build, of the package, and of one of its extras.

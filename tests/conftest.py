@@ -5,20 +5,25 @@ import os
 import time
 import zlib
 
+import hypothesis.core
 from hypothesis import HealthCheck, settings
 
 # No test opens a window.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# Examples are drawn the same way on every run, and a slow machine is no failure.
-# HYPOTHESIS_PROFILE=explore draws fresh ones, and more of them.
+# A slow machine is no failure. Hypothesis draws other examples each day, and the same all day long;
+# HYPOTHESIS_PROFILE=house draws the same ever, explore fresh ones, and more of them.
 settings.register_profile(
     "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
+    "today", settings.get_profile("house"), derandomize=False, database=None, print_blob=True
+)
+settings.register_profile(
     "explore", settings.get_profile("house"), derandomize=False, max_examples=1000, print_blob=True
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "today")
+settings.load_profile(PROFILE)
 
 
 # Tests that take seconds whichever of their cases is run; `make quick` leaves them out.
@@ -77,7 +82,7 @@ def pytest_addoption(parser):
 
 
 def _turn():
-    """Which case of each test is run today."""
+    """Which case of each test is run today, and which examples are drawn."""
     return int(os.environ.get("QUICK", time.time() // 86400))
 
 
@@ -86,8 +91,14 @@ def _name(item):
     return item.nodeid.partition("[")[0]
 
 
+def pytest_configure(config):
+    if PROFILE == "today" and config.getoption("--hypothesis-seed") is None:
+        hypothesis.core.global_force_seed = _turn()
+
+
 def pytest_report_header(config):
-    return f"quick: QUICK={_turn()}" if config.getoption("--quick") else None
+    """What to say to have the same cases and examples on another day."""
+    return f"QUICK={_turn()}" if config.getoption("--quick") or PROFILE == "today" else None
 
 
 def pytest_collection_modifyitems(config, items):

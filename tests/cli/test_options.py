@@ -60,7 +60,7 @@ def pristine(tmp_path_factory):
         fix = people(4, 5).assign(good="no" if people(4, 5).good[0] == "yes" else "yes")
         fix[["name", "good"]].to_csv("fix.csv", index=False)
         fix[["name", "good"]].to_csv("fix-semicolons.csv", index=False, sep=";")
-        Path("ids.txt").write_text("person-00001\nperson-00002\n")
+        Path("ids.txt").write_text("person-00001\n\nperson-00002\n  \n")
         write_keys(folder, "ours")
         write_keys(folder, "other")
         Path("marks").write_text(os.urandom(32).hex())

@@ -79,3 +79,9 @@ def test_a_formulation_is_a_value() -> None:
     CSVC(1.0, LABELS).rows((0, 1), target, weight, OWN)
     np.testing.assert_array_equal(target, TARGET)
     np.testing.assert_array_equal(weight, WEIGHT)
+
+
+def test_the_last_sample_of_a_class_takes_its_label_with_it() -> None:
+    """A label is a value of a row: what no row has any more is not kept."""
+    settled = CSVC(10.0, LABELS, {1: 0.1, 2: 3.0}).settle(np.array([0, 1, 0]), WEIGHT[:3])
+    assert settled.label == {0: "pear", 1: "apple"} and settled.class_weight == {1: 0.1}

@@ -240,3 +240,12 @@ def test_more_features_than_memory_holds_are_refused_by_name():
     X = sp.csr_array((np.ones(4), [0, 1, 2, 2**31 - 2], [0, 1, 2, 3, 4]), shape=(4, 2**31 - 1))
     with pytest.raises(ValueError, match=r"^X, sparse rows of 2147483647 features, would take"):
         adiabat.SVC().fit(X, [0, 1, 0, 1])
+
+
+def test_what_a_function_hands_out_is_copied():
+    kept = np.ones((2, 3))
+    block = dense_values(kept, (2, 3), "kernel")
+    block[:] = 7.0
+    assert (kept == 1.0).all()
+    kept[:] = 5.0
+    assert (block == 7.0).all()

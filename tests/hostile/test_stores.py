@@ -63,6 +63,27 @@ def test_a_model_in_memory_goes_by_the_hash_of_its_entry(store, tmp_path):
     assert len(handle.model.ids_) == 60
 
 
+def test_readers_go_by_the_hash_of_the_entry_too(store, tmp_path):
+    shutil.copytree(store.path, tmp_path / "backup")
+    handle = adiabat.open_store(store.path)
+    handle.learn(people(60, 70))
+    handle.forget("person-00061")  # entry 4 of one history
+    assert len(handle.model.ids_) == 69 and len(handle.leave_one_out().ids) == 69
+    shutil.rmtree(store.path)
+    shutil.copytree(tmp_path / "backup", store.path)
+    other = adiabat.open_store(store.path)
+    other.forget("person-00001")
+    other.forget("person-00002")  # entry 4 of another
+    asked = people(100, 110)
+    expected = adiabat.open_store(store.path).predict(asked)["decision"]
+    assert np.abs(handle.predict(asked)["decision"] - expected).max() < 1e-9
+    assert len(handle.model.ids_) == 58 and handle.info()["certificate"]["n_samples"] == 58
+    other.forget("person-00003")
+    expected = adiabat.open_store(store.path).predict(asked)["decision"]
+    assert np.abs(handle.predict(asked)["decision"] - expected).max() < 1e-9
+    assert len(handle.model.ids_) == 57
+
+
 # -- signatures ----------------------------------------------------------------------------------
 
 

@@ -315,15 +315,14 @@ def exact_state(model: Any, X: Any, afresh: bool = False) -> Any:
     """All that a user can see of a model, to the last bit; None if it has learned nothing.
 
     `afresh` leaves out the figures of the report's certificate: a model read from a file is judged
-    anew, and by rounding another of its machines may come out worst.
+    anew, and by rounding another of its rows may come out worst.
     """
     if not hasattr(model, "ids_"):
         return None
     report = model.last_update_
     if afresh:
-        judged = replace(
-            report.certificate, residual=0.0, gap=0.0, tol=0.0, worst=None, rounding=0.0
-        )
+        figures = {"residual": 0.0, "tol": 0.0, "gap": 0.0, "gap_tol": 0.0, "rounding": 0.0}
+        judged = replace(report.certificate, **figures, balance=0.0, worst=None)
         report = replace(report, certificate=judged)
     seen = [model.predict(X), model.dual_coef_, model.intercept_, model.support_]
     seen += [model.n_support_]

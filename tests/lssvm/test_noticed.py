@@ -69,3 +69,27 @@ def test_both_halves_of_the_sums_count(count):
     slope, intercept = exact_line(x[half:], y[half:], w[half:], 1e-3)
     assert model.coef_[0] == pytest.approx(slope, rel=1e-10)
     assert float(model.intercept_) == pytest.approx(intercept, rel=1e-10)
+
+
+def test_no_more_rows_go_than_were_learned():
+    """Rows without weight leave the sums as they are; only their number tells."""
+    model = adiabat.LSSVR().fit(X, X[:, 0])
+    with pytest.raises(NotLearnedError, match="more rows than were learned"):
+        model.forget(np.ones((13, 3)), np.ones(13), sample_weight=np.zeros(13))
+
+
+def test_no_weight_becomes_negative():
+    rows = np.vstack([np.zeros((1, 3)), X])
+    model = adiabat.LSSVR(fit_intercept=False).fit(rows, np.append(0.0, X[:, 0]))
+    with pytest.raises(NotLearnedError, match="sum of weights"):
+        model.forget(rows[:1], [0.0], sample_weight=[90.0])
+
+
+def test_rows_that_several_threads_gather_count_once():
+    rng = np.random.default_rng(6)
+    rows = rng.normal(size=(60_000, 40))
+    y = rows @ np.arange(40.0) + rng.normal(size=60_000)
+    model = adiabat.LSSVR(rho=1.0, fit_intercept=False).fit(rows, y)
+    assert model.certificate().n_samples == 60_000
+    expected = np.linalg.solve(rows.T @ rows + np.eye(40), rows.T @ y)
+    assert np.allclose(model.coef_, expected, rtol=1e-9)

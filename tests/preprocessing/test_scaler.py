@@ -269,3 +269,14 @@ def test_an_interrupt_at_any_line_leaves_before_or_after(verb: str) -> None:
 @parametrize_with_checks([StandardScaler(), StandardScaler(with_mean=False)])
 def test_scikit_learn_check(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_more_entries_than_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from adiabat.preprocessing import exact_sums
+
+    monkeypatch.setattr(exact_sums, "MOST_ENTRIES", 7)
+    weights = np.linspace(0.1, 2.0, 30)
+    X = np.random.default_rng(5).normal(size=(30, 2))
+    found = StandardScaler().fit(X, sample_weight=weights)
+    monkeypatch.undo()
+    assert state(found) == state(StandardScaler().fit(X, sample_weight=weights))

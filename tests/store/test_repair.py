@@ -2,6 +2,7 @@
 """A store never keeps a model that is not the optimum, and one that holds it has a way out."""
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import adiabat
+from adiabat.archive import unpack_archive
 from adiabat.cli import output
 from adiabat.cli.main import app
 from adiabat.store.tasks import TASKS
@@ -142,3 +144,24 @@ def test_repair_on_the_command_line(store):
     assert "Found: model against its digest" in done.stdout
     again = CliRunner().invoke(app, ["repair", store.path])
     assert again.exit_code == 0 and "nothing was written" in again.stdout
+
+
+@pytest.mark.parametrize("task", ["lssvc", "lssvr"])
+def test_a_model_of_other_rows_is_noticed_though_it_keeps_none(tmp_path, task):
+    """It is the optimum of its own moments; only a refit tells that they are of other rows."""
+    ours = filled(tmp_path / "ours", task)
+    theirs = filled(tmp_path / "theirs", task)
+    theirs.learn(np.ones((2, 3)), [0, 1], ids=[50, 51])
+    theirs.forget([5, 6])
+    with closing(sqlite3.connect(f"{theirs.path}/store.sqlite")) as connection:
+        ((blob,),) = connection.execute("SELECT model FROM state").fetchall()
+    manifest, arrays = unpack_archive(blob, "theirs")
+
+    def exchange(own_manifest, own_arrays):
+        for own, other in ((own_manifest, manifest), (own_arrays, arrays)):
+            own.clear()
+            own.update(other)
+
+    plant_model(ours.path, exchange)
+    found = adiabat.open_store(ours.path).verify()
+    assert "from a model fitted anew" in str(found.problems) and found.repairable

@@ -343,10 +343,15 @@ class Machine:
 
     def hear_the_judge(self, tol: float) -> None:
         """A verdict on u and b, from residuals just computed afresh."""
+        self.verdict = self.judged(tol)
+
+    def judged(self, tol: float) -> Verdict:
+        """What the judge says to another tolerance."""
         given = self.r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
-        self.verdict = Verdict(*verdict(*given))
-        if not self.verdict.ok:  # the sizes of f may excuse more than is known without them
-            self.verdict = Verdict(*verdict(*given, self.sizes()))
+        found = Verdict(*verdict(*given))
+        if not found.ok:  # the sizes of f may excuse more than is known without them
+            found = Verdict(*verdict(*given, self.sizes()))
+        return found
 
     def is_at_rest(self, touched: IntArray, tol: float) -> bool:
         """Whether rows that came or are to go carry no weight, and none of them violates."""

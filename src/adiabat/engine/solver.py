@@ -73,6 +73,7 @@ class Solver:
         self.samples = Samples(kernel)
         self.machines: dict[Key, Machine] = {}
         self.tol = tol
+        self.judged_by = tol  # the tolerance of the verdicts that machines have
         self._untidy = 0  # rows changed since kernel columns were last put in order
 
     def apply(
@@ -110,6 +111,7 @@ class Solver:
                 self._prepare_for_updates()
             with deferred_interrupts():
                 certain = True
+                self.judged_by = self.tol
                 where = self._commit(changes, removed, retired)
                 blas.give_back()
                 commit(new, where, outcome)
@@ -281,6 +283,21 @@ class Solver:
             sample=sample,
         )
 
+    def require(self, tol: float) -> None:
+        """Judge by another tolerance: at once where all machines hold by it, else when they change.
+
+        `judged_by` says which it was.
+        """
+        self.tol = tol
+        if tol == self.judged_by:
+            return
+        found = {key: machine.judged(tol) for key, machine in self.machines.items()}
+        if all(verdict.ok for verdict in found.values()):
+            with deferred_interrupts():
+                self.judged_by = tol
+                for key, verdict in found.items():
+                    self.machines[key].verdict = verdict
+
     def restore_machine(self, key: Key, snapshot: Snapshot) -> None:
         """Set up a machine from a saved state; residuals and verdict are made anew."""
         machine = self.machines[key] = Machine(self.samples, snapshot.d)
@@ -288,17 +305,6 @@ class Solver:
         machine.restore(snapshot)
         self.refresh([machine])
         machine.hear_the_judge(self.tol)
-
-    def is_optimal(self, tol: float) -> bool:
-        """Whether the judge is content under another tolerance; its word is kept if so."""
-        before = {key: machine.verdict for key, machine in self.machines.items()}
-        for machine in self.machines.values():
-            machine.hear_the_judge(tol)
-        content = all(machine.verdict.ok for machine in self.machines.values())
-        if not content:
-            for key, verdict in before.items():
-                self.machines[key].verdict = verdict
-        return content
 
     # -- commit and restore ----------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ class all_or_nothing:
     def __enter__(self) -> None:
         self._before = dict(self._estimator.__dict__)
         self._state = self._model_state()
+        self._tol = getattr(self._state[0], "tol", None)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         model, version = self._model_state()
@@ -25,6 +26,8 @@ class all_or_nothing:
         if kind is not None and not changed:
             self._estimator.__dict__.clear()
             self._estimator.__dict__.update(self._before)
+            if self._tol is not None and self._state[0].tol != self._tol:
+                self._state[0].tol = self._tol
 
     def _model_state(self) -> tuple[Any, int]:
         model = getattr(self._estimator, "_model", None)

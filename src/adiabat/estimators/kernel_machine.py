@@ -341,12 +341,12 @@ class KernelMachine(Tunable, WhatIf):
     ) -> None:
         """Carry out a checked change and report it."""
         model = self._model
-        model.solver.tol = self.tol
+        model.tol = self.tol
 
         def announce(outcome: Outcome, let_go: int) -> None:
             self._announce(outcome, started, trace, n_added, n_removed + let_go, n_revised)
 
-        if n_added or n_removed or n_revised:
+        if n_added or n_removed or n_revised or not model.is_judged:
             formulation = formulation or model.formulation
             carry_out(model, change, formulation, self.retain, self.solver, trace, announce)
         else:

@@ -58,6 +58,20 @@ class Model:
         return self.solver.samples.kernel
 
     @property
+    def tol(self) -> float:
+        """What the model is judged by, from the next change on at the latest."""
+        return self.solver.tol
+
+    @tol.setter
+    def tol(self, tol: float) -> None:
+        self.solver.require(tol)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the verdicts on all machines are by the tolerance now in force."""
+        return self.solver.tol == self.solver.judged_by
+
+    @property
     def machines(self) -> list[tuple[Key, Machine]]:
         """The machines, in the order of the formulation."""
         held: dict[Any, Machine] = self.solver.machines
@@ -82,7 +96,8 @@ class Model:
         n_replaced, removed = len(change.replaced), np.sort(change.removed)
         target, weight = self.after(change)
         settled = formulation.settle(target, weight)
-        reshaped = len(self) > 0 and settled.reshapes(self.formulation)
+        # a tolerance that the machines do not hold by yet is a reason to solve all of them
+        reshaped = len(self) > 0 and (settled.reshapes(self.formulation) or not self.is_judged)
         stale, fresh, moved = self._touched(change, removed, formulation.targets_move, reshaped)
         stale_at = self.position[stale]
         position = self.position

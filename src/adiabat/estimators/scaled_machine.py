@@ -188,14 +188,14 @@ class ScaledMachine(BaseEstimator):
             self.__dict__.update(scaler_=scaler, _raw=raw)
 
         with all_or_nothing(machine):
-            model.solver.tol = machine.tol
+            model.tol = machine.tol
             kernel, scaled = model.kernel, None
             if raw.shape[0] and (anew or self._held_mode == "exact"):
                 target, weight = model.after(change)
                 formulation = machine._rederived(formulation, target, weight)
                 scaled = scaler.transform(raw)
                 kernel = machine._make_kernel(scaled, weight)
-            if not (anew or n_added or n_removed or n_revised):
+            if not (anew or n_added or n_removed or n_revised) and model.is_judged:
                 announce(Outcome())
             elif scaled is None or (
                 kernel.equals(model.kernel) and _same_scaling(scaler, self.scaler_)

@@ -9,7 +9,6 @@ problem (P); kernel parameters need new kernel values, and the solution starts f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -121,37 +120,22 @@ class Tunable(SampleKeeper[Model]):
     ) -> None:
         """Go to the optimum under other parameters, and hold them."""
         model = self._model
-        tol, model.solver.tol = model.solver.tol, self.tol
+        model.tol = self.tol
         self._hold_parameters()
 
         def announce(outcome: Outcome) -> None:
             self.gamma_ = model.kernel.gamma
             self._announce(outcome, started, trace)
 
-        try:
-            self._solve(kernel, formulation, announce, trace)
-        except BaseException:
-            model.solver.tol = tol
-            raise
-
-    def _solve(
-        self,
-        kernel: Kernel | None,
-        formulation: Formulation,
-        announce: Callable[[Outcome], None],
-        trace: bool,
-    ) -> None:
-        model = self._model
-        if kernel is None or kernel.equals(model.kernel):
-            if formulation.settle(model.target, model.weight).reshapes(model.formulation):
-                model.change(Change(ids=[]), formulation, self.solver, trace, announce)
-                return
-            if model.solver.is_optimal(self.tol):
-                announce(Outcome())
-                return
-            kernel = model.kernel
-        rows = self._held_rows()
-        model.resolve(kernel, formulation, rows, self.solver, announce, trace=trace)
+        if kernel is not None and not kernel.equals(model.kernel):
+            rows = self._held_rows()
+            model.resolve(kernel, formulation, rows, self.solver, announce, trace=trace)
+        elif not model.is_judged or formulation.settle(model.target, model.weight).reshapes(
+            model.formulation
+        ):
+            model.change(Change(ids=[]), formulation, self.solver, trace, announce)
+        else:
+            announce(Outcome())
 
     def _held_rows(self) -> Any:
         return as_csr(self._model.features(np.arange(len(self._model))))
