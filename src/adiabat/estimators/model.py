@@ -18,10 +18,11 @@ from adiabat._core.rows import nonzero, without
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange
 from adiabat.engine.solver import Outcome, Solver
 from adiabat.engine.threads import pool_for
-from adiabat.engine.trace import RowNames, Trace, name_rows
+from adiabat.engine.trace import RowNames, name_rows
 from adiabat.errors import NotOptimalError
 from adiabat.estimators.change import Change
 from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.naming import name_traces, named_by_id
 from adiabat.formulations import Formulation
 from adiabat.formulations.base import Key, Rows
 from adiabat.kernels import Kernel
@@ -141,13 +142,13 @@ class Model:
                 self.ledger.delete(range(stay, len(self.ledger)))
             self.ledger.append(change.ids)
             self.version += 1
-            _name_traces(outcome, settled, named)
+            name_traces(outcome, settled, named)
             announce(outcome)
 
         try:
             self.solver.apply(change.X, gone, plan, retired, commit, method=method, trace=trace)
         except NotOptimalError as error:
-            raise _named(error, position, self._names_after(change)) from error
+            raise named_by_id(error, position, self._names_after(change)) from error
 
     def _names_after(self, change: Change) -> list[Any]:
         """Ids of the samples once a change is carried out, in the order of learning."""
@@ -291,14 +292,14 @@ class Model:
             self.ledger.delete(change.removed)
             self.ledger.append(change.ids)
             self.version += 1
-            _name_traces(outcome, settled, named)
+            name_traces(outcome, settled, named)
             announce(outcome)
 
         try:
             solver.apply(X, NO_ROWS, plan, set(), commit, method=method, trace=trace)
         except NotOptimalError as error:
             places = np.arange(len(target))
-            raise _named(error, places, self._names_after(change)) from error
+            raise named_by_id(error, places, self._names_after(change)) from error
 
     def _places_after(self, change: Change, targets_move: bool) -> IntArray:
         """Where each sample will be in the order of learning; -1 if it goes or has other rows."""
@@ -438,21 +439,3 @@ class Model:
             return self.kernel.block(X, self.features(places))
         samples = self.solver.samples
         return self.kernel.block(X, samples.view(self.position[places], X.shape[0]))
-
-
-def _named(error: NotOptimalError, position: IntArray, ids: list[Any]) -> NotOptimalError:
-    """The same error, naming the sample by its id instead of its position."""
-    at = np.flatnonzero(position == (-1 if error.sample is None else error.sample))
-    if len(at) == 0:
-        return NotOptimalError(str(error), error.certificate)
-    name = ids[int(at[0])]
-    text = str(error).replace("a sample ends", f"the sample {name!r} ends", 1)
-    return NotOptimalError(text, error.certificate, name)
-
-
-def _name_traces(outcome: Outcome, formulation: Formulation, named: dict[Any, RowNames]) -> None:
-    """Say whose rows the traces are about."""
-    for key, rows in named.items():
-        if key in outcome.traces:
-            name = formulation.name_machine(key)
-            outcome.traces[key] = Trace(outcome.traces[key], name, rows)
