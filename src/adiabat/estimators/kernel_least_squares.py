@@ -20,6 +20,7 @@ from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.indices import by_ids
 from adiabat.estimators.kernel_least_squares_files import load_state, save_state
 from adiabat.estimators.kernel_least_squares_model import KernelModel, Problem
 from adiabat.estimators.labels import joined
@@ -125,7 +126,8 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         ids : id or sequence of ids
             The samples to correct.
         X, y, sample_weight : optional
-            Their new features, targets and weights, one row each; what is left out stays.
+            Their new features, targets and weights, one row each; what is left out stays. Rows
+            with a pandas index are matched to `ids` by it, others by position.
 
         Returns
         -------
@@ -136,6 +138,8 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         self._require_unchanged()
         model = self._model
         places = model.ledger.locate(ids)
+        X, y = by_ids(ids, X, "X"), by_ids(ids, y, "y")
+        sample_weight = by_ids(ids, sample_weight, "sample_weight")
         with all_or_nothing(self):
             targets, weight = model.y, model.weight.copy()
             if y is not None:
