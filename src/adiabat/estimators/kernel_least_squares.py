@@ -31,6 +31,7 @@ from adiabat.estimators.validation import (
     check_kernel_rows,
     check_weights,
     n_rows,
+    read_only,
     require_force,
     require_square,
 )
@@ -295,12 +296,12 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         model = self._fitted("dual_coef_")
         spread = np.zeros((model.machine.alpha.shape[1], len(model)))
         spread[:, model.heavy] = model.machine.alpha.T
-        return spread
+        return read_only(spread)
 
     @property
     def intercept_(self) -> FloatArray:
         """The bias b of each output; 0 without `fit_intercept`."""
-        return self._fitted("intercept_").machine.bias.copy()
+        return read_only(self._fitted("intercept_").machine.bias.copy())
 
     # -- within ----------------------------------------------------------------------------------
 

@@ -202,8 +202,11 @@ class Ledger:
             self._kind = None
         self._array = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Ledger.from_arrays, (self.to_arrays(),)
+    def __getstate__(self) -> dict[str, npt.NDArray[Any]]:
+        return self.to_arrays()
+
+    def __setstate__(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        self.__dict__.update(Ledger.from_arrays(arrays).__dict__)
 
     def copy(self) -> Ledger:
         """An independent copy."""

@@ -154,6 +154,12 @@ def same_parameter(before: Any, now: Any) -> bool:
         return False
 
 
+def read_only(values: Any) -> Any:
+    """What is computed when asked for, so that writing to it, which would be lost, is an error."""
+    (values.data if sp.issparse(values) else values).setflags(write=False)
+    return values
+
+
 def as_csr(X: Any) -> Any:
     """CSR with sorted indices and float64 data, or X itself if dense."""
     return sp.csr_array(X) if sp.issparse(X) else X

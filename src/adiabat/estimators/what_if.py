@@ -66,8 +66,8 @@ class WhatIf:
         X, y, sample_weight : optional
             Samples to learn, as in `partial_fit`.
         at : {array, data frame, sparse} of shape (n_points, n_features), optional
-            Where to decide; by default at the samples that stay. With ``kernel="precomputed"``, kernel values against the samples of
-            `ids_`, then against the rows of X.
+            Where to decide; by default at the samples that stay. With ``kernel="precomputed"``,
+            kernel values against the samples of `ids_`, then against the rows of X.
 
         Returns
         -------
