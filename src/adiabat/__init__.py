@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from adiabat.estimators.svdd import SVDD
     from adiabat.estimators.svr import SVR
     from adiabat.preprocessing.scaler import StandardScaler
-    from adiabat.store import create_store, open_store
+    from adiabat.store import create_store, open_store, restore_store
     from adiabat.versions import show_versions
 
 _HOMES = {
@@ -70,6 +70,7 @@ _HOMES = {
     "limit_threads": "engine.threads",
     "load": "estimators.loading",
     "open_store": "store",
+    "restore_store": "store",
     "show_versions": "versions",
     "validation_curve": "analysis.cross_validation",
 }
@@ -110,6 +111,7 @@ __all__ = [
     "limit_threads",
     "load",
     "open_store",
+    "restore_store",
     "show_versions",
     "validation_curve",
 ]

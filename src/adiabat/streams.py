@@ -113,12 +113,15 @@ class _Adapter(base.Estimator):
         self._columns = columns
 
     def _row(self, content: frozenset[Any]) -> FloatArray:
-        """Features as a row; those never learned are passed over."""
+        """Features as a row."""
         row = np.zeros((1, max(1, len(self._columns))))
         for name, value in content:
-            if name in self._columns:
-                row[0, self._columns[name]] = value
+            row[0, self._columns[name]] = value
         return row
+
+    def _known(self, x: Features) -> frozenset[Any]:
+        """Content of a sample to decide on; features never learned are passed over unread."""
+        return _content({name: value for name, value in x.items() if name in self._columns})
 
     def _knows_nothing(self) -> bool:
         return not self._contents
@@ -190,10 +193,17 @@ class RiverClassifier(_Adapter, base.Classifier):
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The label; None before anything was learned."""
-        content = _content(x)
         if self._knows_nothing():
             return None
-        return _plain(self._learner.predict(self._row(content))[0])
+        return _plain(self._learner.predict(self._row(self._known(x)))[0])
+
+    def predict_proba_one(self, x: Features, **kwargs: Any) -> Any:
+        """There are no probabilities: NotImplementedError, with what to do instead."""
+        raise NotImplementedError(
+            "RiverClassifier gives labels and no probabilities, since the machine has none; use "
+            "predict_one, or train river.linear_model.LogisticRegression on "
+            "learner.decision_function"
+        )
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -221,8 +231,9 @@ class RiverRegressor(_Adapter, base.Regressor):
 
     def predict_one(self, x: Features, **kwargs: Any) -> float:
         """The prediction; 0 before anything was learned."""
-        content = _content(x)
-        return 0.0 if self._knows_nothing() else float(self._learner.predict(self._row(content))[0])
+        if self._knows_nothing():
+            return 0.0
+        return float(self._learner.predict(self._row(self._known(x)))[0])
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -251,10 +262,9 @@ class RiverAnomalyDetector(_Adapter, base.AnomalyDetector):
 
     def score_one(self, x: Features) -> float:
         """Above 0 outside, below 0 inside, 0 before anything was learned: more is stranger."""
-        content = _content(x)
         if self._knows_nothing():
             return 0.0
-        return float(-self._learner.decision_function(self._row(content))[0])
+        return float(-self._learner.decision_function(self._row(self._known(x)))[0])
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

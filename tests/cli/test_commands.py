@@ -178,3 +178,43 @@ def test_what_a_first_file_settles_is_said(folder):
 def test_people_read_sentences(folder, line):
     result = call(line)
     assert result.exit_code == 0 and "{" not in result.stdout and result.stdout.strip()
+
+
+def test_a_file_of_ids_is_never_echoed(folder):
+    """A data file given by mistake holds personal data, and an error may end up in a log."""
+    people(0, 5).to_csv("data.csv", index=False)
+    refused = call("forget m --ids-file data.csv")
+    assert refused.exit_code == output.BAD_INPUT
+    assert "lines that name no row of the model (line 1, 2, 3, 4, 5, 6)" in refused.stderr
+    assert "person-" not in refused.stderr + refused.stdout
+    Path("ids.txt").write_text("name\nperson-00001\n\nperson-00002\nperson-00001\n")
+    assert ask("forget m --ids-file ids.txt")[1]["removed"] == 2
+
+
+def test_predictions_and_reports_do_not_overwrite_a_table(folder):
+    before = Path("more.csv").read_bytes()
+    for line in ("predict m more.csv -o more.csv", "report m -o more.csv"):
+        refused = call(line)
+        assert refused.exit_code == output.BAD_INPUT and "--force" in refused.stderr
+    assert Path("more.csv").read_bytes() == before
+
+
+def test_what_is_not_signed_does_not_hold_by_signatures(folder):
+    said = call("verify m").stdout
+    assert "holds: signatures" not in said and "not signed: " in said
+
+
+def test_the_receipt_on_the_terminal_lists_the_exports(folder):
+    call("export m -o model.adiabat")
+    call("forget m --id person-00001 --reference DSR-9")
+    said = call("receipt m DSR-9").stdout
+    assert "While a row was in the model, model.adiabat was written (export, entry 3" in said
+
+
+def test_a_restored_model_says_what_it_cannot_know(folder):
+    head = ask("backup m -o monday")[1]["hash"]
+    call("forget m --id person-00001 --reference DSR-9")
+    assert "Rows erased after that are back" in call("restore monday n").stdout
+    assert ask(f"verify n --expect-head {head}")[0] == output.CHECK_FAILED
+    Path("list").write_text("person-00001\n")
+    assert "Erased 1 row again." in call("restore monday k --erased-since list").stdout

@@ -451,6 +451,74 @@ def export_ids():
     assert adiabat.load("b.adiabat").ids_[0] == 0
 
 
+def overwrites(line, name):
+    """A file that is there is overwritten with --force, and stays as it is without."""
+
+    def prove():
+        Path(name).write_text("precious")
+        assert "is there already" in ask(line, code=3)["error"]
+        assert Path(name).read_text() == "precious"
+        call(f"{line} --force")
+        assert Path(name).read_bytes() != b"precious"
+
+    return prove
+
+
+def verify_expect_head():
+    head = ask("verify base")["head"]
+    call("export base -o out.adiabat")  # the log goes on
+    assert "the expected head" in ask(f"verify base --expect-head {head}")["checks"]
+    later = ask("verify base")["head"]
+    old = ask(f"verify signed --expect-head {later}", code=1)
+    assert "an older copy" in old["problems"][0]
+    call("verify base --expect-head 12ab", code=3)
+
+
+def backup_out():
+    for name in ("a.backup", "b.backup"):
+        call(f"backup base {'-o' if name == 'a.backup' else '--out'} {name}")
+        call(f"restore {name} from-{name}")
+        assert adiabat.open_store(f"from-{name}").ids == adiabat.open_store("base").ids
+
+
+def backed_up():
+    call("backup base -o monday")
+    call("forget base --id person-00003 --reference DSR-2")
+
+
+def restore_erased_since():
+    backed_up()
+    Path("list.csv").write_text("id,reference,time\nperson-00003,DSR-2,2999-01-01T00:00:00+00:00\n")
+    assert ask("restore monday plain")["erased_again"] == 0
+    assert "person-00003" in adiabat.open_store("plain").ids
+    assert ask("restore monday sound --erased-since list.csv")["erased_again"] == 1
+    assert "person-00003" not in adiabat.open_store("sound").ids
+    call("receipt sound DSR-2")
+
+
+def restore_reference():
+    backed_up()
+    Path("list.txt").write_text("person-00003\n")
+    call("restore monday sound --erased-since list.txt --reference again")
+    call("receipt sound again")
+
+
+def restore_signing_key():
+    call("backup signed -o tuesday --signing-key ours.pem")
+    Path("list.txt").write_text("person-00003\n")
+    call("restore tuesday a --erased-since list.txt", code=4)
+    call("restore tuesday b --erased-since list.txt --signing-key ours.pem")
+    call("verify b --public-key ours.pub")
+    assert not Path("a").exists()
+
+
+def restore_suppression_key():
+    call("backup marked -o tuesday")
+    Path("list.txt").write_text("person-00003\n")
+    call("restore tuesday a --erased-since list.txt", code=4)
+    call("restore tuesday b --erased-since list.txt --suppression-key marks")
+
+
 def spoil(manifest, arrays):
     arrays["machine0_u"] = 0.5 * arrays["machine0_u"]
 
@@ -483,6 +551,7 @@ CHANGES = {
     "retune": "retune base --C 3",
     "export": "export base -o out.adiabat",
     "report": "report base -o out.html",
+    "backup": "backup base -o out.backup",
 }
 PROOFS = {
     ("init", "--task"): init_task,
@@ -543,6 +612,18 @@ PROOFS = {
     ("cv", "--json"): in_json("cv base"),
     ("verify", "--retrain"): lambda: differs("verify base", "verify base --retrain")(),
     ("verify", "--public-key"): verify_public_key,
+    ("verify", "--expect-head"): verify_expect_head,
+    ("predict", "--force"): overwrites("predict base more.csv -o out.csv", "out.csv"),
+    ("report", "--force"): overwrites("report base -o out.csv", "out.csv"),
+    ("receipt", "--force"): overwrites("receipt base DSR-1 -o r.html", "r.html"),
+    ("export", "--force"): overwrites("export base -o out.adiabat", "out.adiabat"),
+    ("backup", "--force"): overwrites("backup base -o out.backup", "out.backup"),
+    ("backup", "--out"): backup_out,
+    ("restore", "--erased-since"): restore_erased_since,
+    ("restore", "--reference"): restore_reference,
+    ("restore", "--signing-key"): restore_signing_key,
+    ("restore", "--suppression-key"): restore_suppression_key,
+    ("restore", "--json"): lambda: (call("backup base -o b"), in_json("restore b m")()),
     ("verify", "--json"): in_json("verify base"),
     ("repair", "--reference"): broken(logged("repair base"), "base"),
     ("repair", "--wait"): broken(waits("repair base"), "base"),
@@ -566,7 +647,7 @@ for _name, _line in CHANGES.items():
     PROOFS[_name, "--signing-key"] = signs(_line)
     PROOFS[_name, "--allow-unsigned"] = passes_over(_line)
     PROOFS[_name, "--json"] = in_json(_line)
-    if _name not in ("export", "report"):
+    if _name not in ("export", "report", "backup"):
         PROOFS[_name, "--dry-run"] = unchanged(_line)
 
 

@@ -140,3 +140,17 @@ def test_a_plain_copy_decides_the_same() -> None:
             plain.decision_function(X), model.decision_function(X), atol=1e-9
         )
         np.testing.assert_allclose(plain.score_samples(X), model.score_samples(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+def test_the_export_takes_the_boundary_in_as_the_model_does(kernel, seed):
+    X = np.random.default_rng(seed).standard_normal((200, 3)) + 2.0
+    rows = X @ X.T if kernel == "precomputed" else X
+    model = OneClassSVM(nu=0.1, kernel=kernel).fit(rows)
+    plain = model.to_sklearn()
+    np.testing.assert_array_equal(plain.predict(rows), model.predict(rows))
+    scale = np.abs(model.dual_coef_).sum() * (X @ X.T).max()
+    np.testing.assert_allclose(
+        plain.decision_function(rows), model.decision_function(rows), atol=1e-12 * scale
+    )

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import skops.io
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
@@ -43,10 +44,13 @@ def again(model: SVC, folder: Path, how: str) -> Any:
     if how == "joblib":
         joblib.dump(model, folder / "model.joblib")
         return joblib.load(folder / "model.joblib")
+    if how == "skops":
+        content = skops.io.dumps(model)
+        return skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
     return copy.deepcopy(model)
 
 
-HOW = ["save", "pickle", "joblib", "copy"]
+HOW = ["save", "pickle", "joblib", "skops", "copy"]
 CASES: dict[str, dict[str, Any]] = {
     "rbf": {},
     "linear": {"kernel": "linear", "C": 0.5},

@@ -167,3 +167,22 @@ def test_bad_input(act: Any, error: type[Exception], message: str) -> None:
         assert model.learner.decision_function([[0.3]]).tolist() == before
     assert model.learner.ids_.tolist() == [0, 1, 2]
     model.learn_one({"a": 0.3}, False)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_what_was_never_learned_is_passed_over_in_questions(adapter: Any) -> None:
+    [params] = adapter._unit_test_params()
+    stream = adapter(**params)
+    ask = stream.score_one if hasattr(stream, "score_one") else stream.predict_one
+    assert not ask({"a": float("nan"), "b": "text"})  # None or 0, as long as nothing is known
+    for x, y in samples(12, "class"):
+        stream.learn_one(x) if hasattr(stream, "score_one") else stream.learn_one(x, y)
+    known = {"a": 1.0, "b": 2.0, "c": 0.0}
+    assert ask({**known, "late": float("nan"), "later": "text"}) == ask(known)
+    with pytest.raises(ValueError, match="'a': nan, which is not a finite number"):
+        ask({**known, "a": float("nan")})
+
+
+def test_probabilities_are_refused_in_a_sentence() -> None:
+    with pytest.raises(NotImplementedError, match=r"no probabilities.*use predict_one"):
+        RiverClassifier(SVC()).predict_proba_one({"a": 1.0})

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,6 +21,12 @@ from adiabat.cli.options import (
 from adiabat.cli.outcomes import outcome_lines
 from adiabat.cli.output import show, working
 from adiabat.errors import InputFileError
+from adiabat.store.words import counted
+
+if TYPE_CHECKING:
+    from adiabat.store.store import Store
+
+_LISTED: Final = 10
 
 
 def forget(
@@ -45,10 +51,11 @@ def forget(
 ) -> None:
     """Erase rows: the model is then as if they had never been there."""
     with working("Forgetting", as_json):
-        done = opened(
+        store = opened(
             model, wait, signing_key, allow_unsigned=allow_unsigned, suppression_key=suppression_key
-        ).forget(
-            _ids(ids or [], ids_file),
+        )
+        done = store.forget(
+            _ids(store, ids or [], ids_file, missing),
             reference=reference,
             missing=missing,
             suppress=suppress,
@@ -57,13 +64,31 @@ def forget(
     show(done.to_dict(), as_json, outcome_lines(done))
 
 
-def _ids(given: list[str], path: str | None) -> list[str]:
+def _ids(store: Store, given: list[str], path: str | None, missing: str) -> list[str]:
     if path is not None:
-        try:
-            with open(path, encoding="utf-8-sig") as file:
-                given = given + [line.rstrip("\r\n") for line in file if line.strip()]
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputFileError(f"{path!r} cannot be read ({error}); one id a line") from error
+        given = given + _ids_of_file(store, path, missing)
     if not given:
         raise InputFileError("no ids are given; use --id or --ids-file")
     return given
+
+
+def _ids_of_file(store: Store, path: str, missing: str) -> list[str]:
+    """The ids of a file, each once. Errors name lines: what is in them may be personal."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            lines = [(number, line.rstrip("\r\n")) for number, line in enumerate(file, 1)]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputFileError(f"{path!r} cannot be read ({error}); one id a line") from error
+    lines = [(number, line) for number, line in lines if line.strip()]
+    unknown = set(store.unknown(line for _, line in lines))
+    if lines and lines[0][1] in unknown and lines[0][1].strip('"') == store.settings.id_column:
+        lines = lines[1:]
+    strange = [number for number, line in lines if line in unknown]
+    if strange and missing == "raise":
+        shown = ", ".join(map(str, strange[:_LISTED])) + (" ..." if strange[_LISTED:] else "")
+        raise InputFileError(
+            f"{path!r} has {counted(len(strange), 'line')} that name no row of the model (line "
+            f"{shown}). Give one id a line and no other column, or pass over unknown ids with "
+            "--missing ignore"
+        )
+    return list(dict.fromkeys(line for _, line in lines))

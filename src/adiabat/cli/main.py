@@ -13,6 +13,7 @@ except ImportError:
 
 import adiabat
 from adiabat.cli import (
+    backup,
     cv,
     export,
     forget,
@@ -25,6 +26,7 @@ from adiabat.cli import (
     receipt,
     repair,
     report,
+    restore,
     retune,
     revise,
     verify,
@@ -53,6 +55,8 @@ for _command in (
     receipt.receipt,
     report.report,
     export.export,
+    backup.backup,
+    restore.restore,
     info.info,
 ):
     app.command()(_command)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from adiabat.cli.output import announce
+from adiabat.errors import InputFileError
 from adiabat.store import open_store
 
 if TYPE_CHECKING:
@@ -66,7 +67,16 @@ HoldScaling = Annotated[
         "--hold-scaling", help="Leave rows out of the model, not of its scaling: much faster."
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT if it is there.")]
 Out = Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The file to write.")]
+
+
+def require_free(path: str, force: bool) -> None:
+    """Refuse to overwrite a file, which may be the input or another result, unless asked to."""
+    if not force and os.path.lexists(path):
+        raise InputFileError(
+            f"{path!r} is there already; choose another name, or overwrite it with --force"
+        )
 
 
 def opened(

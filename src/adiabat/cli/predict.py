@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
-from adiabat.cli.options import Delimiter, File, Json, Model, Out, opened
+from adiabat.cli.options import Delimiter, File, Force, Json, Model, Out, opened, require_free
 from adiabat.cli.output import show, working
 from adiabat.store.words import counted
 
 
 def predict(
-    model: Model, file: File, out: Out, delimiter: Delimiter = None, as_json: Json = False
+    model: Model,
+    file: File,
+    out: Out,
+    delimiter: Delimiter = None,
+    force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Predict the rows of FILE into OUT."""
     with working(f"Predicting {file}", as_json):
@@ -17,6 +22,7 @@ def predict(
 
         store = opened(model)
         store.require_outside(out)
+        require_free(out, force)
         columns = store.predict(file, delimiter=delimiter)
         write_table(out, columns)
     count = len(columns["prediction"])

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from adiabat.cli.options import Json, Model, PublicKey, opened
+from adiabat.cli.options import Force, Json, Model, PublicKey, opened, require_free
 from adiabat.cli.output import show, working
 from adiabat.errors import InputFileError
 
@@ -20,15 +20,17 @@ def receipt(
         str | None, typer.Option("--out", "-o", metavar="OUT", help="A .json or .html file.")
     ] = None,
     public_key: PublicKey = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Say what was erased under REFERENCE, after a verification."""
     with working("Verifying", as_json):
-        from adiabat.store.receipt import receipt_page
+        from adiabat.store.receipt import export_lines, receipt_page
 
         store = opened(model, public_key=public_key)
         if out is not None:
             store.require_outside(out)
+            require_free(out, force)
         content = store.receipt(reference)
         if out is not None:
             if out.lower().endswith((".html", ".htm")):
@@ -39,7 +41,8 @@ def receipt(
                 raise InputFileError(f"{out!r} must end in .json or .html; rename it")
             with open(out, "w", encoding="utf-8") as file:
                 file.write(text)
-    lines = [*content["statement"], *(f"Note: {limit}" for limit in content["limits"])]
+    lines = [*content["statement"], *export_lines(content)]
+    lines += [f"Note: {limit}" for limit in content["limits"]]
     if out is not None:
         lines.append(f"Wrote {out}.")
     show(content, as_json, lines)

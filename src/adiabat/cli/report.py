@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from adiabat.cli.options import (
     AllowUnsigned,
+    Force,
     HoldScaling,
     Json,
     Model,
@@ -13,6 +14,7 @@ from adiabat.cli.options import (
     SigningKey,
     Wait,
     opened,
+    require_free,
 )
 from adiabat.cli.output import advance, show, working
 
@@ -25,10 +27,12 @@ def report(
     wait: Wait = 10.0,
     signing_key: SigningKey = None,
     allow_unsigned: AllowUnsigned = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Write a page (HTML) about the model to OUT, and the fact to the log: it names ids."""
     with working(f"Writing {out}", as_json):
+        require_free(out, force)
         done = opened(model, wait, signing_key, allow_unsigned).report(
             out, reference=reference, hold_scaling=hold_scaling, n_jobs=-1, progress=advance
         )

@@ -17,12 +17,23 @@ def verify(
         bool, typer.Option("--retrain", help="Also fit anew from the stored rows and compare.")
     ] = False,
     public_key: PublicKey = None,
+    expect_head: Annotated[
+        str | None,
+        typer.Option("--expect-head", help="A head kept elsewhere, which the log must contain."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check the files, the log, the rows and the model. Exit code 1 if anything does not hold."""
     with working("Verifying", as_json):
-        found = opened(model, public_key=public_key).verify(retrain=retrain)
+        found = opened(model, public_key=public_key).verify(
+            retrain=retrain, expect_head=expect_head
+        )
     lines = [f"holds: {said}" for said in found.checks]
+    if found.ok and not found.signed:
+        lines.append(
+            "not signed: that the log was not written anew shows only against a head kept "
+            "elsewhere (--expect-head)"
+        )
     lines += [f"DOES NOT HOLD: {problem}" for problem in found.problems]
     if found.repairable:
         lines.append(f"Only the model is at fault: adiabat repair {model} fits it again.")

@@ -20,6 +20,7 @@ from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.indices import by_ids
 from adiabat.estimators.kernel_least_squares_files import load_state, save_state
 from adiabat.estimators.kernel_least_squares_model import KernelModel, Problem
 from adiabat.estimators.labels import joined
@@ -30,6 +31,7 @@ from adiabat.estimators.validation import (
     check_kernel_rows,
     check_weights,
     n_rows,
+    read_only,
     require_force,
     require_square,
 )
@@ -125,7 +127,8 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         ids : id or sequence of ids
             The samples to correct.
         X, y, sample_weight : optional
-            Their new features, targets and weights, one row each; what is left out stays.
+            Their new features, targets and weights, one row each; what is left out stays. Rows
+            with a pandas index are matched to `ids` by it, others by position.
 
         Returns
         -------
@@ -136,6 +139,8 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         self._require_unchanged()
         model = self._model
         places = model.ledger.locate(ids)
+        X, y = by_ids(ids, X, "X"), by_ids(ids, y, "y")
+        sample_weight = by_ids(ids, sample_weight, "sample_weight")
         with all_or_nothing(self):
             targets, weight = model.y, model.weight.copy()
             if y is not None:
@@ -291,12 +296,12 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         model = self._fitted("dual_coef_")
         spread = np.zeros((model.machine.alpha.shape[1], len(model)))
         spread[:, model.heavy] = model.machine.alpha.T
-        return spread
+        return read_only(spread)
 
     @property
     def intercept_(self) -> FloatArray:
         """The bias b of each output; 0 without `fit_intercept`."""
-        return self._fitted("intercept_").machine.bias.copy()
+        return read_only(self._fitted("intercept_").machine.bias.copy())
 
     # -- within ----------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from adiabat.errors import ModelFileError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.change import Change
 from adiabat.estimators.evidence import certify
+from adiabat.estimators.indices import by_ids
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Model
 from adiabat.estimators.persistence import load_state, pack, save_state, unpack
@@ -127,7 +128,8 @@ class KernelMachine(Tunable, WhatIf):
         ids : id or sequence of ids
             The samples to correct.
         X, y, sample_weight : optional
-            Their new features, targets and weights, one row each; what is left out stays.
+            Their new features, targets and weights, one row each; what is left out stays. Rows
+            with a pandas index are matched to `ids` by it, others by position.
         trace : bool, default=False
             Follow the path and record every breakpoint in ``last_update_.trace``.
 
@@ -138,6 +140,8 @@ class KernelMachine(Tunable, WhatIf):
         started = time.perf_counter()
         self._require_fitted("revise")
         places = self._model.ledger.locate(ids)
+        X, y = by_ids(ids, X, "X"), by_ids(ids, y, "y")
+        sample_weight = by_ids(ids, sample_weight, "sample_weight")
         with all_or_nothing(self):
             change, formulation = self._revision(places, X, y, sample_weight)
             self._apply(change, started, formulation, trace, n_revised=len(places))

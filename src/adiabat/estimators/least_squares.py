@@ -30,6 +30,7 @@ from adiabat.estimators.validation import (
     check_rows,
     check_weights,
     n_rows,
+    read_only,
     require_force,
     same_parameter,
 )
@@ -237,13 +238,13 @@ class LeastSquaresMachine(Learner[LeastSquares]):
     def coef_(self) -> FloatArray:
         """The weights w of the features of the map, a row for each output."""
         rows = self._fitted("coef_").coefficients.T
-        return rows[0].copy() if getattr(self, "_flat", False) else rows.copy()
+        return read_only(rows[0].copy() if getattr(self, "_flat", False) else rows.copy())
 
     @property
     def intercept_(self) -> Any:
         """The bias b of each output; 0 without `fit_intercept`."""
         biases = self._fitted("intercept_").biases
-        return float(biases[0]) if getattr(self, "_flat", False) else biases.copy()
+        return float(biases[0]) if getattr(self, "_flat", False) else read_only(biases.copy())
 
     @property
     def C_(self) -> FloatArray:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from adiabat._core.rows import without
 from adiabat.errors import IdError, ModelFileError
+from adiabat.estimators.indices import index_of
 
 __all__ = ["Id", "Ledger"]
 
@@ -121,7 +122,7 @@ class Ledger:
         """
         source = "ids"
         if ids is None:
-            ids = _index_of(X)
+            ids = index_of(X)
             source = "ids (taken from the index of X; pass ids= or reset the index)"
         if ids is None:
             ids = range(self._next_number, self._next_number + n)
@@ -209,8 +210,11 @@ class Ledger:
         if not self._ids:
             self._kind, self._array = None, None
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Ledger.from_arrays, (self.to_arrays(),)
+    def __getstate__(self) -> dict[str, npt.NDArray[Any]]:
+        return self.to_arrays()
+
+    def __setstate__(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        self.__dict__.update(Ledger.from_arrays(arrays).__dict__)
 
     def copy(self) -> Ledger:
         """An independent copy."""
@@ -313,16 +317,6 @@ class Ledger:
         if len(set(indices)) != len(indices):
             raise ValueError("order indices must not repeat")
         return indices
-
-
-def _index_of(X: Any) -> Any:
-    """The pandas index of `X`, or None if it has none or only the default one."""
-    index = getattr(X, "index", None)
-    if index is None or callable(index) or not hasattr(index, "tolist"):
-        return None
-    if type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1:
-        return None
-    return index
 
 
 def _as_list(ids: Any) -> list[Any]:

@@ -41,7 +41,7 @@ def pack(model: Model) -> dict[str, Any]:
         "ledger": model.ledger.copy(),
         "target": model.target.copy(),
         "weight": model.weight.copy(),
-        "machines": {},
+        "machines": [],  # a list: skops writes no tuples as keys
     }
     if model.kernel.name == "precomputed":
         state["X"] = model.given_kernel() if len(model) else None
@@ -49,7 +49,8 @@ def pack(model: Model) -> dict[str, Any]:
         state["X"] = model.features(np.arange(len(model))) if len(model) else None
     for key, machine in model.machines:
         order, margin = model.in_order(machine)
-        state["machines"][key] = {"u": machine.u[order], "margin": margin, "b": machine.b}
+        kept = {"key": key, "u": machine.u[order], "margin": margin, "b": machine.b}
+        state["machines"].append(kept)
     return state
 
 
@@ -62,7 +63,8 @@ def unpack(state: dict[str, Any]) -> Model:
         return model
     model.position = model.solver.samples.add(state["X"])
     own = model.solver.samples.diagonal[model.position]
-    for key, kept in state["machines"].items():
+    for kept in state["machines"]:
+        key = tuple(kept["key"])
         rows = formulation.rows(key, model.target, model.weight, own)
         d = formulation.total(key, model.target, model.weight)
         snapshot = Snapshot(
@@ -92,8 +94,8 @@ def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, An
         "held": {name: _plain(name, value) for name, value in state["_held_parameters"].items()},
         "n_features_in": int(state["n_features_in_"]),
         "gamma": float(state["gamma_"]),
-        "machines": [list(key) for key in packed["machines"]],
-        "biases": [rows["b"] for rows in packed["machines"].values()],
+        "machines": [list(kept["key"]) for kept in packed["machines"]],
+        "biases": [kept["b"] for kept in packed["machines"]],
         "report": report_fields(state["last_update_"]),
         "sparse": sp.issparse(packed["X"]),
     }
@@ -110,8 +112,8 @@ def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, An
         arrays.update(X_data=X.data, X_indices=X.indices, X_indptr=X.indptr)
     else:
         arrays["X"] = np.ascontiguousarray(X)
-    for number, rows in enumerate(packed["machines"].values()):
-        arrays.update({f"machine{number}_{name}": rows[name] for name in _ROW_ARRAYS})
+    for number, kept in enumerate(packed["machines"]):
+        arrays.update({f"machine{number}_{name}": kept[name] for name in _ROW_ARRAYS})
     write_archive(path, manifest, arrays)
 
 
@@ -147,11 +149,10 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
         )
     else:
         X = arrays["X"]
-    machines = {}
+    machines = []
     for number, key in enumerate(manifest["machines"]):
-        rows = {name: arrays[f"machine{number}_{name}"] for name in _ROW_ARRAYS}
-        rows["b"] = float(manifest["biases"][number])
-        machines[tuple(key)] = rows
+        kept = {name: arrays[f"machine{number}_{name}"] for name in _ROW_ARRAYS}
+        machines.append({"key": tuple(key), "b": float(manifest["biases"][number]), **kept})
     packed = {
         "kernel": Kernel.from_dict(manifest["kernel"]),
         "tol": float(manifest["tol"]),
@@ -196,10 +197,11 @@ def _require_sound(packed: dict[str, Any]) -> None:
     if (n and weight.min() < 0.0) or not 0.0 < packed["tol"] <= MAX_TOL:
         raise ValueError("a weight or tol is out of range")
     formulation.require_sound(target)
-    if set(packed["machines"]) != set(formulation.machines(target)):
+    keys = [kept["key"] for kept in packed["machines"]]
+    if len(set(keys)) < len(keys) or set(keys) != set(formulation.machines(target)):
         raise ValueError("the machines are not those of the targets")
-    for key, kept in packed["machines"].items():
-        m = len(formulation.rows(key, target, weight, np.zeros(n)).t)
+    for kept in packed["machines"]:
+        m = len(formulation.rows(kept["key"], target, weight, np.zeros(n)).t)
         u, margin = kept["u"], kept["margin"]
         if u.shape != (m,) or u.dtype != np.float64 or not np.isfinite(u).all():
             raise ValueError("the weights of a machine are not sound")

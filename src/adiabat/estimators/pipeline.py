@@ -20,6 +20,7 @@ from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.change import Change
+from adiabat.estimators.indices import by_ids
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.labels import require_among
 from adiabat.estimators.ledger import Ledger
@@ -180,7 +181,8 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         ids : id or sequence of ids
             The samples to correct.
         X, y, sample_weight : optional
-            Their new features, targets and weights, one row each; what is left out stays.
+            Their new features, targets and weights, one row each; what is left out stays. Rows
+            with a pandas index are matched to `ids` by it, others by position.
         trace : bool, default=False
             Follow the path and record every breakpoint in ``last_update_.trace``.
 
@@ -192,6 +194,8 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         self._require_ready("revise")
         model, machine = self._model, self.estimator_
         places = model.ledger.locate(ids)
+        X, y = by_ids(ids, X, "X"), by_ids(ids, y, "y")
+        sample_weight = by_ids(ids, sample_weight, "sample_weight")
         with all_or_nothing(self):
             weights = model.weight[places]
             if sample_weight is not None:

@@ -16,7 +16,7 @@ from adiabat.estimators.leave_out import shaped_as
 from adiabat.estimators.model import Model
 from adiabat.estimators.sets import count_moves, sample_sets
 from adiabat.estimators.validation import as_csr, n_rows
-from adiabat.estimators.without import independent, without
+from adiabat.estimators.without import independent, nameless, own_rows, without
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -29,7 +29,8 @@ class Preview:
     Attributes
     ----------
     before, after : ndarray
-        Decision values at the points asked about (for numbers, predictions), both shaped as by
+        Decision values at the points asked about, by default at the samples that stay, in the
+        order of `ids` (for numbers, predictions), both shaped as by
         `decision_function` of a model with the classes of either. A class that is not there has
         the value -inf; where there is one of two, it is 0.
     n_added, n_removed : int
@@ -98,7 +99,11 @@ def preview(estimator: Any, remove: Any, X: Any, y: Any, sample_weight: Any, at:
         if y is not None or sample_weight is not None:
             raise ValueError("y and sample_weight go with X, and X is not given; pass X, too")
         view = without(estimator, removed)
-    decisions = _decisions(estimator, view, at, removed, n_new)
+    if at is None:
+        at = _staying(estimator, removed, X if n_new else None)
+    elif estimator.kernel != "precomputed":
+        at = as_csr(estimator._check_rows(at))
+    decisions = _decisions(nameless(estimator), nameless(view), at, removed, n_new)
     return compare(model, view._model, removed, n_new, decisions, view.certificate())
 
 
@@ -131,13 +136,22 @@ def compare(
     )
 
 
+def _staying(estimator: Any, removed: IntArray, X: Any) -> Any:
+    """The samples that stay, as points to decide on; `X` are the rows that come, if any."""
+    rows = own_rows(estimator)
+    stays = np.setdiff1d(np.arange(rows.shape[0]), removed)
+    if estimator.kernel != "precomputed" or X is None:
+        return rows[stays]
+    against_new = np.asarray(X, dtype=np.float64)[:, : rows.shape[0]]
+    return np.hstack([rows[stays], against_new[:, stays].T])
+
+
 def _decisions(
     estimator: Any, view: Any, at: Any, removed: IntArray, n_new: int
 ) -> tuple[FloatArray, FloatArray]:
     """Decision values of both models at the points."""
     if estimator.kernel != "precomputed":
-        points = as_csr(estimator._check_rows(at))
-        old = new = points
+        old = new = at
     else:
         given = np.asarray(at, dtype=np.float64)
         wanted = len(estimator._model) + n_new

@@ -104,7 +104,13 @@ class ScaledWhatIf(ScaledMachine):
         return leave_out(self.estimator_, groups, n_jobs, ask)
 
     def preview(
-        self, remove: Any = (), X: Any = None, y: Any = None, *, at: Any, sample_weight: Any = None
+        self,
+        remove: Any = (),
+        X: Any = None,
+        y: Any = None,
+        *,
+        at: Any = None,
+        sample_weight: Any = None,
     ) -> Preview:
         """How decision values would change if samples were unlearned and others learned.
 
@@ -114,8 +120,8 @@ class ScaledWhatIf(ScaledMachine):
             Samples to unlearn.
         X, y, sample_weight : optional
             Samples to learn, as in `partial_fit`.
-        at : {array, data frame, sparse} of shape (n_points, n_features)
-            Where to decide.
+        at : {array, data frame, sparse} of shape (n_points, n_features), optional
+            Where to decide; by default at the samples that stay.
 
         Returns
         -------
@@ -124,7 +130,8 @@ class ScaledWhatIf(ScaledMachine):
         self._require_ready("preview")
         machine: Any = self.estimator_
         removed, n_new = self._model.ledger.locate(remove), n_rows(X)
-        points = check_rows(self, at)
+        stays = np.setdiff1d(np.arange(len(self._model)), removed)
+        points = self._raw[stays] if at is None else check_rows(self, at)
         if self._holds() or n_new == 0 == len(self._model) - len(removed):
             rows = self.scaler_.transform(check_rows(self, X)) if n_new else X
             scaled = self.scaler_.transform(points)

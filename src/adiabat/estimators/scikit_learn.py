@@ -14,8 +14,12 @@ from sklearn.svm import SVC as PlainSVC
 from sklearn.svm import SVR as PlainSVR
 from sklearn.svm import OneClassSVM as PlainOneClassSVM
 
+from adiabat.estimators.without import nameless
+
 FloatArray = npt.NDArray[np.float64]
 
+# Doublings of one rounding, after which rows that differ are not on the boundary.
+_STEPS = 16
 _FUNCTIONS = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}
 
 
@@ -35,12 +39,12 @@ def plain_svc(model: Any) -> PlainSVC:
     )
     held = model._model
     codes = held.formulation.codes(held.target)
-    plain.classes_ = model.classes_
+    plain.classes_ = model.classes_.copy()
     plain.class_weight_ = np.array([held.formulation.class_weight.get(code, 1.0) for code in codes])
     # LIBSVM's own sign differs with two classes
     sign = -1.0 if len(codes) == 2 else 1.0
     _fill(plain, model, model.dual_coef_, model.intercept_, sign)
-    plain._n_support = model.n_support_
+    plain._n_support = np.array(model.n_support_)
     return plain
 
 
@@ -55,7 +59,7 @@ def plain_one_class(model: Any) -> PlainOneClassSVM:
     """A fitted `sklearn.svm.OneClassSVM` with the decision function of an adiabat one."""
     plain = PlainOneClassSVM(nu=model.nu, **_kernel_parameters(model))
     _fill(plain, model, model.dual_coef_, model.intercept_)
-    plain.offset_ = -plain._intercept_
+    _take_boundary_in(plain, model)
     return plain
 
 
@@ -76,8 +80,31 @@ def plain_sphere(model: Any) -> PlainOneClassSVM:
     nu = min(1.0, 1.0 / (model.C * len(model.ids_)))
     plain = PlainOneClassSVM(nu=nu, **_kernel_parameters(model))
     _fill(plain, model, 2.0 * model.dual_coef_, 2.0 * model.intercept_ - own.mean())
-    plain.offset_ = -plain._intercept_
+    _take_boundary_in(plain, model)
     return plain
+
+
+def _take_boundary_in(plain: Any, model: Any) -> None:
+    """Raise the intercept of a one-class machine by rounding, so that verdicts agree.
+
+    Samples on the boundary count as inside here. LIBSVM goes by the sign of the last bit. The
+    least decision value of a sample inside becomes the least number above 0 that LIBSVM sees.
+    """
+    rows = model._held_points()
+    inside = nameless(model).predict(rows) > 0
+    names = plain.__dict__.pop("feature_names_in_", None)
+    before = plain._intercept_
+    step = np.spacing(max(1.0, float(np.abs(plain._dual_coef_).sum())))
+    for tried in range(_STEPS):
+        plain._intercept_ = before + (step * 2.0**tried if tried else 0.0)
+        if ((plain.predict(rows) > 0) == inside).all():
+            break
+    else:
+        plain._intercept_ = before
+    plain.intercept_ = plain._intercept_.copy()
+    plain.offset_ = -plain._intercept_
+    if names is not None:
+        plain.feature_names_in_ = names
 
 
 def _kernel_parameters(model: Any) -> dict[str, Any]:
@@ -102,9 +129,10 @@ def _fill(
     plain.n_features_in_ = n if kernel == "precomputed" else model.n_features_in_
     if hasattr(model, "feature_names_in_"):
         plain.feature_names_in_ = model.feature_names_in_
-    vectors = model.support_vectors_
+    vectors = model.support_vectors_.copy()
     plain._sparse = sp.issparse(vectors) and not callable(kernel)
-    plain.support_ = model.support_
+    plain.support_ = np.array(model.support_)
+    dual, intercept = np.array(dual), np.array(intercept)
     plain.support_vectors_ = vectors
     if callable(kernel):
         # scikit-learn evaluates a callable against the rows it was fitted on

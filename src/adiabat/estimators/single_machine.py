@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.estimators.kernel_machine import KernelMachine
+from adiabat.estimators.validation import read_only
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -19,30 +20,30 @@ class SingleMachine(KernelMachine):
     @property
     def support_(self) -> npt.NDArray[np.int32]:
         """Places in `ids_` of the samples that carry weight."""
-        return self._fitted("support_").support().astype(np.int32)
+        return read_only(self._fitted("support_").support().astype(np.int32))
 
     @property
     def support_vectors_(self) -> Any:
         """Features of the samples that carry weight (none with a precomputed kernel)."""
         model = self._fitted("support_vectors_")
         if model.kernel.name == "precomputed":
-            return np.empty((0, 0))
-        return model.features(self.support_)
+            return read_only(np.empty((0, 0)))
+        return read_only(model.features(self.support_))
 
     @property
     def n_support_(self) -> npt.NDArray[np.int32]:
         """How many samples carry weight, as an array of one."""
-        return np.array([len(self.support_)], dtype=np.int32)
+        return read_only(np.array([len(self.support_)], dtype=np.int32))
 
     @property
     def dual_coef_(self) -> FloatArray:
         """Signed weights of the support vectors, (1, n)."""
-        return self._fitted("dual_coef_").weights(self.support_).T
+        return read_only(self._fitted("dual_coef_").weights(self.support_).T)
 
     @property
     def intercept_(self) -> FloatArray:
         """The constant of the decision function, as an array of one."""
-        return self._fitted("intercept_").intercepts()
+        return read_only(self._fitted("intercept_").intercepts())
 
     @property
     def coef_(self) -> FloatArray:
@@ -53,4 +54,4 @@ class SingleMachine(KernelMachine):
                 f"coef_ exists for kernel='linear' only, and kernel={self.kernel!r}"
             )
         places = model.support()
-        return np.asarray(model.features(places).T @ model.weights(places)).T
+        return read_only(np.asarray(model.features(places).T @ model.weights(places)).T)

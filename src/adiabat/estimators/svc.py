@@ -20,7 +20,7 @@ from adiabat.estimators.labels import check_labels, exact_labels, label_array, r
 from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
 from adiabat.estimators.regularization import AlongC, Shape
 from adiabat.estimators.scikit_learn import plain_svc
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr
+from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr, read_only
 from adiabat.formulations.c_svc import CSVC
 from adiabat.retention import Policy
 
@@ -249,15 +249,15 @@ default="rbf"
         places = model.support()
         codes = self._classes_known().codes(model.target)
         rank = np.array([codes.index(code) for code in model.target[places]], dtype=np.int64)
-        return places[np.argsort(rank, kind="stable")].astype(np.int32)
+        return read_only(places[np.argsort(rank, kind="stable")].astype(np.int32))
 
     @property
     def support_vectors_(self) -> Any:
         """Features of the samples that carry weight (none with a precomputed kernel)."""
         model = self._fitted("support_vectors_")
         if model.kernel.name == "precomputed":
-            return np.empty((0, 0))
-        return model.features(self.support_)
+            return read_only(np.empty((0, 0)))
+        return read_only(model.features(self.support_))
 
     @property
     def n_support_(self) -> npt.NDArray[np.int32]:
@@ -265,7 +265,7 @@ default="rbf"
         model = self._fitted("n_support_")
         held = model.target[self.support_]
         codes = self._classes_known().codes(model.target)
-        return np.array([np.sum(held == code) for code in codes], dtype=np.int32)
+        return read_only(np.array([np.sum(held == code) for code in codes], dtype=np.int32))
 
     @property
     def dual_coef_(self) -> FloatArray:
@@ -274,14 +274,14 @@ default="rbf"
         places = self.support_
         codes = self._classes_known().codes(model.target)
         rank = np.array([codes.index(code) for code in model.target[places]], dtype=np.int64)
-        return votes.stacked(model.weights(places), rank, len(codes))
+        return read_only(votes.stacked(model.weights(places), rank, len(codes)))
 
     @property
     def intercept_(self) -> FloatArray:
         """B of every pair of classes."""
         model = self._fitted("intercept_")
         sign = 1.0 if len(self.classes_) == 2 else -1.0
-        return sign * model.intercepts()
+        return read_only(sign * model.intercepts())
 
     @property
     def coef_(self) -> FloatArray:
@@ -294,7 +294,7 @@ default="rbf"
         places = model.support()
         sign = 1.0 if len(self.classes_) == 2 else -1.0
         product = model.features(places).T @ model.weights(places)
-        return sign * np.asarray(product).T
+        return read_only(sign * np.asarray(product).T)
 
     # -- labels ----------------------------------------------------------------------------------
 

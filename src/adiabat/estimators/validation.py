@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from adiabat.preprocessing.weights import check_weights as check_weights
 from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
+A = TypeVar("A")
 
 #: The largest `tol`: a looser one would call a model optimal that has learned nothing.
 MAX_TOL: Final = 1e-2
@@ -152,6 +153,13 @@ def same_parameter(before: Any, now: Any) -> bool:
         return bool(before == now)
     except ValueError:  # arrays have no single truth
         return False
+
+
+def read_only(values: A) -> A:
+    """What is computed when asked for, so that writing to it, which would be lost, is an error."""
+    array: Any = values
+    (array.data if sp.issparse(array) else array).setflags(write=False)
+    return values
 
 
 def as_csr(X: Any) -> Any:

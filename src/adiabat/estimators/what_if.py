@@ -46,7 +46,13 @@ class WhatIf:
         return leave_out(self, groups, n_jobs)
 
     def preview(
-        self, remove: Any = (), X: Any = None, y: Any = None, *, at: Any, sample_weight: Any = None
+        self,
+        remove: Any = (),
+        X: Any = None,
+        y: Any = None,
+        *,
+        at: Any = None,
+        sample_weight: Any = None,
     ) -> Preview:
         """How decision values would change if samples were unlearned and others learned.
 
@@ -59,9 +65,9 @@ class WhatIf:
             Samples to unlearn.
         X, y, sample_weight : optional
             Samples to learn, as in `partial_fit`.
-        at : {array, data frame, sparse} of shape (n_points, n_features)
-            Where to decide. With ``kernel="precomputed"``, kernel values against the samples of
-            `ids_`, then against the rows of X.
+        at : {array, data frame, sparse} of shape (n_points, n_features), optional
+            Where to decide; by default at the samples that stay. With ``kernel="precomputed"``,
+            kernel values against the samples of `ids_`, then against the rows of X.
 
         Returns
         -------

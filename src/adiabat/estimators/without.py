@@ -35,10 +35,16 @@ def without(estimator: Any, places: IntArray) -> Any:
 
 def branch_of(estimator: Any) -> Any:
     """The estimator beside itself: what it is then told, the first does not hear."""
+    view = nameless(estimator)
+    view._model = _branch(estimator._model)
+    return view
+
+
+def nameless(estimator: Any) -> Any:
+    """The same estimator without names of features: what it is asked about comes as arrays."""
     view = object.__new__(type(estimator))
     view.__dict__.update(estimator.__dict__)
-    view.__dict__.pop("feature_names_in_", None)  # what it is asked about comes as arrays
-    view._model = _branch(estimator._model)
+    view.__dict__.pop("feature_names_in_", None)
     return view
 
 

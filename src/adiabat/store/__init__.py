@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adiabat.store.store import Store
 
-__all__ = ["create_store", "open_store"]
+__all__ = ["create_store", "open_store", "restore_store"]
 
 
 def create_store(
@@ -155,6 +155,69 @@ def open_store(
         allow_unsigned=allow_unsigned,
         announce=announce,
     )
+
+
+def restore_store(
+    backup: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    erased_since: str | os.PathLike[str] | Sequence[str] | None = None,
+    reference: str | None = None,
+    signing_key: str | os.PathLike[str] | None = None,
+    suppression_key: str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
+    """Make a store of a file that `Store.backup` wrote.
+
+    The backup is verified first. Rows that were erased after it was made are in it, and are erased
+    again before the store is in its place; for that a list of erasures must be kept elsewhere.
+
+    Parameters
+    ----------
+    backup : path-like
+        The file.
+    path : path-like
+        A folder that is not there yet, or empty.
+    erased_since : path-like or sequence of str, optional
+        Ids erased since, or a file of them: one id a line, or a CSV with the columns ``id``,
+        ``reference`` and ``time``. Lines with a time not later than the backup are passed over. Ids
+        that are not in the backup are marked as erased, too.
+    reference : str, optional
+        Of erasures that name none.
+    signing_key, suppression_key
+        As in `open_store`.
+
+    Returns
+    -------
+    dict
+        ``entry`` and ``time`` of the backup, ``entries`` and ``head`` of the store, and how many
+        erasures were ``listed`` and rows ``erased_again``.
+
+    Examples
+    --------
+    >>> import os, tempfile, adiabat
+    >>> folder = tempfile.mkdtemp()
+    >>> store = adiabat.create_store(os.path.join(folder, "a"), label="good", kernel="linear")
+    >>> _ = store.learn([[0.0], [1.0], [3.0]], [0, 0, 1], ids=["ann", "bob", "eve"])
+    >>> _ = store.backup(os.path.join(folder, "monday"))
+    >>> _ = store.forget("bob", reference="DSR-118")
+    >>> done = adiabat.restore_store(
+    ...     os.path.join(folder, "monday"), os.path.join(folder, "b"), erased_since=["bob"]
+    ... )
+    >>> done["erased_again"], adiabat.open_store(os.path.join(folder, "b")).ids
+    (1, ['ann', 'eve'])
+    """
+    _require_extra()
+    from adiabat.store.backup import Erasure, read_erasures, restore
+    from adiabat.store.signing import Keys
+
+    if erased_since is None:
+        erasures = []
+    elif isinstance(erased_since, (str, os.PathLike)):
+        erasures = read_erasures(os.fspath(erased_since))
+    else:
+        erasures = [Erasure(str(name)) for name in erased_since]
+    keys = Keys.read(signing_key, None, suppression_key)
+    return restore(os.fspath(backup), os.fspath(path), erasures, reference, keys)
 
 
 def _require_extra() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from adiabat.store import records
 from adiabat.store.digests import new_keys
 from adiabat.store.encoding import Batch, encode_revision, require_affordable
+from adiabat.store.lookup import find_records
 from adiabat.store.records import Record
 from adiabat.store.session import Change
 from adiabat.store.settings import Settings
@@ -65,6 +66,18 @@ def erase_records(change: Change, found: Sequence[Record], suppress: bool) -> No
         add_marks(change, [record.id for record in found])
     change.purges = True
     change.body["details"] = {"removed": len(found), "suppressed": suppress}
+
+
+def erase_again(change: Change, names: Sequence[str]) -> int:
+    """Unlearn those of these ids that are there, and mark all of them as erased; how many."""
+    found = find_records(change, names, "ignore")
+    if found:
+        erase_records(change, found, suppress=False)
+    else:
+        change.model_changed = False
+    add_marks(change, names)
+    change.body["details"] = {"removed": len(found), "suppressed": True}
+    return len(found)
 
 
 def correct_records(change: Change, found: Sequence[Record], table: Table) -> None:

@@ -151,6 +151,19 @@ def discard_journal(engine: sa.Engine) -> None:
         connection.exec_driver_sql(f"PRAGMA user_version={int(version)}")
 
 
+def copy_into(engine: sa.Engine, path: str) -> None:
+    """Write the last committed content to another file, which must be empty."""
+    since = time.monotonic()
+    try:
+        with engine.connect() as connection:
+            raw: Any = connection.connection.dbapi_connection
+            raw.execute("VACUUM INTO ?", (path,))
+    except sa.exc.DBAPIError as error:
+        raise _translated(error.orig or error, since) from error
+    except sqlite3.Error as error:
+        raise _translated(error, since) from error
+
+
 def vacuum(engine: sa.Engine) -> None:
     """Write the database anew from its content, so that no byte of anything else is left in it."""
     since = time.monotonic()

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import sqlalchemy as sa
@@ -23,31 +25,41 @@ from adiabat.store.tasks import TASKS, plain
 def create(path: str, settings: Settings, keys: Keys) -> None:
     """Make a store of these settings in a folder that is not there yet, or empty."""
     _check(settings)
-    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise StoreError(f"{path!r} is there already and not empty; choose another folder")
     if keys.signer is not None:
         settings = replace(settings, public_key=keys.signer.public_key.hex())
     if keys.suppression is not None:
         settings = replace(settings, pepper="", suppression_key=fingerprint(keys.suppression))
+    with assembled(path) as folder:
+        _fill(folder, settings, keys.signer)
+
+
+@contextmanager
+def assembled(path: str) -> Iterator[str]:
+    """A folder beside `path` that takes its place, durably, if the block succeeds."""
+    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+        raise StoreError(f"{path!r} is there already and not empty; choose another folder")
     target = os.path.abspath(path)
     beside = f"{target}.init-{secrets.token_hex(8)}"
     try:
         os.makedirs(beside, mode=0o700)
-        _fill(beside, settings, keys.signer)
+        yield beside
         os.rename(beside, target)
+        if os.name == "posix":
+            # The folder's name is an entry of its parent; until that is on disk it may vanish.
+            handle = os.open(os.path.dirname(target), os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+    except StoreError:  # of which one kind is a TimeoutError, and so an OSError
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
     except OSError as error:
         shutil.rmtree(beside, ignore_errors=True)
         raise StoreError(f"{path!r} cannot be made ({error}); choose another folder") from error
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
-    if os.name == "posix":
-        # The folder's name is an entry of its parent; until that is on disk it may vanish.
-        handle = os.open(os.path.dirname(target), os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _check(settings: Settings) -> None:

@@ -48,6 +48,7 @@ def publish(
     form: str,
     reference: str | None,
     write: Callable[[str, Change], None],
+    empty_too: bool = False,
 ) -> dict[str, Any]:
     """Have a file written that shows training rows or their ids, and the fact logged.
 
@@ -56,7 +57,9 @@ def publish(
     change: Change | None = None
     try:
         with session.changing(operation, reference, publishes=os.path.abspath(path)) as change:
-            _draft(session.folder, change, path, form, write)
+            if not empty_too and not is_fitted(change.model):
+                raise StoreError(f"{session.folder!r} has learned nothing yet; learn some rows")
+            _draft(change, path, form, write)
     except StoreError:  # of which one kind is a TimeoutError, and so an OSError
         raise
     except OSError as error:
@@ -72,12 +75,8 @@ def publish(
     }
 
 
-def _draft(
-    folder: str, change: Change, path: str, form: str, write: Callable[[str, Change], None]
-) -> None:
+def _draft(change: Change, path: str, form: str, write: Callable[[str, Change], None]) -> None:
     """Write the draft of a file, and what the log says of it."""
-    if not is_fitted(change.model):
-        raise StoreError(f"{folder!r} has learned nothing yet; learn some rows")
     assert change.draft is not None
     write(change.draft.path, change)
     change.draft.sync()

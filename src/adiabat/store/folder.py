@@ -50,14 +50,19 @@ def require_plain_files(folder: str) -> None:
                 f"{folder!r} holds {name!r}, which is a link or not of a store, and could reach "
                 "files outside the folder; restore the store from a copy"
             )
-    with suppress(FileNotFoundError), open(os.path.join(folder, _JOURNAL), "rb") as file:
-        if file.seek(0, os.SEEK_END) >= len(_JOURNAL_MAGIC):
-            file.seek(-len(_JOURNAL_MAGIC), os.SEEK_END)
+    try:
+        with suppress(FileNotFoundError), open(os.path.join(folder, _JOURNAL), "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - len(_JOURNAL_MAGIC)))
+            ending = file.read()
             # Such a journal names a file that SQLite would delete once it has rolled back.
-            if file.read() == _JOURNAL_MAGIC:
+            if ending == _JOURNAL_MAGIC:
                 raise StoreDamagedError(
                     f"{folder!r} holds a journal that names a file outside of it; restore a copy"
                 )
+    except OSError as error:
+        raise StoreError(
+            f"{folder!r} cannot be read ({error.strerror}); check the permissions of the folder"
+        ) from error
 
 
 def open_lock(folder: str) -> int:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final
 
-from adiabat.errors import StoreLockedError
+from adiabat.errors import StoreError, StoreLockedError
 from adiabat.store.folder import is_own, open_lock
 
 #: How the sentence begins that says who is being waited for.
@@ -104,4 +104,10 @@ else:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        except OSError as error:
+            raise StoreError(
+                f"the file system of the store cannot lock files ({error.strerror}), and without "
+                "locks two processes could write at once; nothing was changed. Put the store on a "
+                "local disk"
+            ) from error
         return True

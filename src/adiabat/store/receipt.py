@@ -24,7 +24,7 @@ from adiabat.store.verification import verify
 from adiabat.store.words import counted
 
 #: Operations that put training rows, or their ids, into a file outside the store.
-PUBLISHING: Final = ("export", "report")
+PUBLISHING: Final = ("export", "report", "backup")
 
 _HELD: Final = (
     "What was held fixed (such as gamma, or the categories of a column) was settled from rows that "
@@ -33,7 +33,7 @@ _HELD: Final = (
 )
 _SCOPE: Final = (
     "It speaks of this store's folder alone: not of copies or backups of it, of the files the rows "
-    "were learned from, or of exports and reports listed here."
+    "were learned from, or of exports, reports and backups listed here."
 )
 _CHAIN: Final = (
     "The log is a chain of hashes. That it was not written anew as a whole shows only against a "
@@ -225,6 +225,16 @@ def _time(text: str) -> str:
     return text[:19].replace("T", " ")
 
 
+def export_lines(content: dict[str, Any]) -> list[str]:
+    """The files made while a row was in the model, a sentence each."""
+    return [
+        f"While a row was in the model, {item['file']} was written ({item['operation']}, entry "
+        f"{item['entry']}, {_time(item['time'])} UTC, SHA-256 {item['sha256']})."
+        for erasure in content["erasures"]
+        for item in erasure["exports_while_held"]
+    ]
+
+
 def receipt_page(content: dict[str, Any]) -> str:
     """A receipt as a printable page."""
     parts: list[Markup] = [
@@ -256,9 +266,9 @@ def receipt_page(content: dict[str, Any]) -> str:
                 f"Erasure in entry {erasure['entry']}, {_time(erasure['time'])}",
                 table(["commitment to the id", "learned in entry", "at"], rows),
                 paragraph(
-                    "Exports and reports made while a row was in the model:"
+                    "Exports, reports and backups made while a row was in the model:"
                     if exports
-                    else "No export or report was made while a row was in the model."
+                    else "No export, report or backup was made while a row was in the model."
                 ),
                 table(["entry", "time", "kind", "file", "SHA-256"], exports) if exports else "",
             )

@@ -91,6 +91,7 @@ class Session:
         self.keys = keys
         self.announce = announce
         self.cache = ModelCache()
+        self._closed = False
         files.require_plain_files(folder)
         if not os.path.isfile(os.path.join(folder, files.DATABASE)):
             raise StoreError(f"{folder!r} holds no store; make one with adiabat init")
@@ -113,11 +114,23 @@ class Session:
         if pending:
             self.finish_purge()
 
+    def close(self) -> None:
+        """Let go of the model and of the database; nothing can be asked after that."""
+        self.cache.drop()
+        self.engine.dispose()
+        self._closed = True
+
+    def require_open(self) -> None:
+        """Refuse a store that was closed."""
+        if self._closed:
+            raise StoreError(f"{self.folder!r} was closed; open it again with adiabat.open_store")
+
     # -- read --------------------------------------------------------------------------------------
 
     @contextmanager
     def reading(self) -> Iterator[tuple[sa.Connection, log.Entry, Settings]]:
         """A consistent view of the last acknowledged state."""
+        self.require_open()
         with database.transaction(self.engine) as connection:
             yield connection, *self._head(connection)
 
@@ -127,6 +140,7 @@ class Session:
 
         `find` reads more of the same state. The database is free again when the block begins.
         """
+        self.require_open()
         with ExitStack() as stack:
             with database.transaction(self.engine) as connection:
                 head, settings = self._head(connection)
@@ -243,6 +257,7 @@ class Session:
         With `afresh` it begins with an estimator that has learned nothing, not with the stored one.
         With `publishes` it has a draft, which becomes that file once the log says so.
         """
+        self.require_open()
         _require_reference(reference)
         with writing(self.folder, operation, self.wait, self.announce), ExitStack() as stack:
             entry: log.Entry | None = None

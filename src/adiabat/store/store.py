@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from adiabat.errors import StoreError
-from adiabat.store import log, records, schema
+from adiabat.store import records, schema
 from adiabat.store.analysis import (
     LeftOut,
     Progress,
     cross_validate,
     leave_one_out,
-    left_out_of,
 )
 from adiabat.store.changes import (
     add_batch,
@@ -24,20 +23,20 @@ from adiabat.store.changes import (
     settle_again,
 )
 from adiabat.store.encoding import (
+    as_id,
     encode,
     encode_arrays,
     encode_questions,
     table_ids,
     text_columns,
 )
-from adiabat.store.exports import export, predictions, publish, require_outside
+from adiabat.store.exports import predictions
 from adiabat.store.folder import DATABASE
 from adiabat.store.lookup import find_records, names_of, require_new
 from adiabat.store.outcome import Outcome, Watch
-from adiabat.store.receipt import receipt
+from adiabat.store.outgoing import Outgoing
 from adiabat.store.repair import repair
-from adiabat.store.report import report_page
-from adiabat.store.session import Change, Session
+from adiabat.store.session import Session
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Keys, read_public_key
 from adiabat.store.tables import Table, as_table, read_table
@@ -45,7 +44,7 @@ from adiabat.store.tasks import Rows, certificate_fields, is_fitted, plain
 from adiabat.store.verification import Verification, verify
 
 
-class Store:
+class Store(Outgoing):
     """A model in a folder. Make one with `adiabat.create_store`, open it with `open_store`.
 
     Parameters
@@ -82,9 +81,8 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of the model in memory. A closed store opens itself again when used."""
-        self._session.cache.drop()
-        self._session.engine.dispose()
+        """Let go of the model in memory; the store then refuses to be used."""
+        self._session.close()
 
     # -- look ------------------------------------------------------------------------------------
 
@@ -105,14 +103,16 @@ class Store:
         with self._session.reading() as (connection, _, _):
             return list(records.ids_by_number(connection).values())
 
+    def unknown(self, ids: Iterable[Any]) -> list[str]:
+        """Those of the ids that the store does not hold."""
+        names = [as_id(item) for item in ids]
+        with self._session.reading() as (connection, _, _):
+            held = records.known(connection, names)
+        return [name for name in names if name not in held]
+
     def __len__(self) -> int:
         with self._session.reading() as (connection, _, _):
             return records.count(connection)
-
-    def log(self) -> list[log.Entry]:
-        """All entries of the log, the chain checked."""
-        with self._session.reading() as (connection, _, _):
-            return list(log.read_chain(connection))
 
     def rows(self) -> Rows:
         """The training rows, in the order of `ids`."""
@@ -146,13 +146,6 @@ class Store:
             "bytes": os.path.getsize(os.path.join(self.path, DATABASE)),
         }
 
-    def require_outside(self, path: str | os.PathLike[str]) -> None:
-        """Refuse to write into the folder of the store, whose files are all accounted for.
-
-        Or to where nothing can be written at all.
-        """
-        require_outside(self.path, os.fspath(path))
-
     def predict(self, data: Any, *, delimiter: str | None = None) -> dict[str, Any]:
         """Predictions for the rows of a file or data frame.
 
@@ -168,14 +161,26 @@ class Store:
             return predictions(view.model, *encode_questions(table, view.settings))
 
     def verify(
-        self, *, retrain: bool = False, public_key: str | os.PathLike[str] | None = None
+        self,
+        *,
+        retrain: bool = False,
+        public_key: str | os.PathLike[str] | None = None,
+        expect_head: str | None = None,
     ) -> Verification:
-        """Check everything: pages, log, rows, model, certificate; with `retrain` against a refit.
+        """Check everything: pages, log, rows, model, certificate.
 
-        `public_key` is a PEM file: every entry must then be signed by that key.
+        Parameters
+        ----------
+        retrain : bool, default=False
+            Whether to fit the model anew from the rows, and compare decision values.
+        public_key : path-like, optional
+            A PEM file: every entry must be signed by that key.
+        expect_head : str, optional
+            The head of an earlier verification, kept elsewhere: the log must have that entry. An
+            older copy of the folder does not.
         """
         expected = None if public_key is None else read_public_key(public_key)
-        return verify(self._session, retrain=retrain, public_key=expected)
+        return verify(self._session, retrain=retrain, public_key=expected, expect_head=expect_head)
 
     def leave_one_out(
         self,
@@ -356,82 +361,6 @@ class Store:
             Its `found` says what was wrong.
         """
         return repair(self._session, reference)
-
-    # -- out -------------------------------------------------------------------------------------
-
-    def export(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        format: str = "adiabat",
-        reference: str | None = None,
-        with_ids: bool = True,
-    ) -> dict[str, Any]:
-        """Write the model to a file, and the fact to the log.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; not inside the store.
-        format : {"adiabat", "sklearn", "onnx"}
-            A model file of `adiabat.load`; a joblib file of the plain scikit-learn estimator; or
-            ONNX, which holds numbers in float32.
-        reference : str, optional
-            Kept in the log.
-        with_ids : bool, default=True
-            Whether a model file knows rows by their ids; else by their numbers in the store.
-
-        Returns
-        -------
-        dict
-            What the log says of it. Erasing does not reach the file, which `holds_rows` unless the
-            task keeps none.
-        """
-        self.require_outside(path)
-        return export(self._session, os.fspath(path), format, reference, with_ids)
-
-    def receipt(
-        self, reference: str, *, public_key: str | os.PathLike[str] | None = None
-    ) -> dict[str, Any]:
-        """The receipt of what was erased under a reference, after a verification.
-
-        `public_key` is as in `verify`. `adiabat.store.receipt.receipt_page` makes a printable page
-        of a receipt.
-        """
-        expected = None if public_key is None else read_public_key(public_key)
-        return receipt(self._session, reference, expected)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        reference: str | None = None,
-        hold_scaling: bool = False,
-        n_jobs: int | None = None,
-        progress: Progress | None = None,
-    ) -> dict[str, Any]:
-        """Write a page (HTML, nothing loaded) about the model, and the fact to the log.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; not inside the store.
-        reference : str, optional
-            Kept in the log.
-        hold_scaling, n_jobs, progress
-            As in `leave_one_out`, which is part of the page.
-        """
-        self.require_outside(path)
-
-        def write(beside: str, change: Change) -> None:
-            certificate = certificate_fields(change.model.certificate())
-            assert certificate is not None
-            left_out = left_out_of(change, hold_scaling, n_jobs, progress)
-            text = report_page(self.path, change.settings, self.log(), certificate, left_out)
-            with open(beside, "w", encoding="utf-8") as file:
-                file.write(text)
-
-        return publish(self._session, "report", os.fspath(path), "html", reference, write)
 
 
 # -- within --------------------------------------------------------------------------------------

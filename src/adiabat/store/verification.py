@@ -21,6 +21,7 @@ from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine
 
 # Decision values of a refit may differ by what two optima within `tol` may differ.
 _AGREE: Final = 1e-6
+_HASH_DIGITS: Final = 64
 
 
 @dataclass
@@ -41,6 +42,8 @@ class Verification:
         Recomputed from the rows.
     retrained : dict or None
         With ``retrain=True``, the largest difference from a model fitted anew.
+    signed : bool
+        Whether the log is signed, so that ``"signatures"`` is among the checks.
     repairable : bool
         Whether only the model does not hold, so that `repair` can fit it again from the rows.
     """
@@ -53,6 +56,7 @@ class Verification:
     head: str | None = None
     certificate: dict[str, Any] | None = None
     retrained: dict[str, Any] | None = None
+    signed: bool = False
     repairable: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,8 +64,12 @@ class Verification:
         return asdict(self)
 
 
-def verify(session: Session, *, retrain: bool, public_key: bytes | None) -> Verification:
+def verify(
+    session: Session, *, retrain: bool, public_key: bytes | None, expect_head: str | None = None
+) -> Verification:
     """Check a store; what does not hold is listed, not raised."""
+    session.require_open()
+    expected_head = None if expect_head is None else _as_hash(expect_head)
     result = Verification()
     check = _Checks(result)
     try:
@@ -72,7 +80,13 @@ def verify(session: Session, *, retrain: bool, public_key: bytes | None) -> Veri
             sound &= check("rows against their digest", lambda: _rows(connection, head, result))
             sound &= check("erased ids", lambda: _suppressed(connection, head))
             expected = public_key or session.keys.expected(settings)
-            sound &= check("signatures", lambda: _signatures(connection, settings, expected))
+            result.signed = bool(expected or settings.public_key)
+            if result.signed:
+                sound &= check("signatures", lambda: _signatures(connection, settings, expected))
+            else:
+                sound &= check("", lambda: _no_signatures(connection))
+            if expected_head is not None:
+                sound &= check("the expected head", lambda: _contains(connection, expected_head))
             loaded: list[Any] = []
             if sound:
                 said = "model against its digest"
@@ -104,9 +118,10 @@ class _Checks:
             action()
         except Exception as error:
             self._result.ok = False
-            self._result.problems.append(f"{said}: {error}")
+            self._result.problems.append(f"{said}: {error}" if said else str(error))
             return False
-        self._result.checks.append(said)
+        if said:
+            self._result.checks.append(said)
         return True
 
 
@@ -164,13 +179,29 @@ def _suppressed(connection: sa.Connection, head: log.Entry) -> None:
         raise StoreDamagedError("the marks of erased ids are not those that the log vouches for")
 
 
+def _no_signatures(connection: sa.Connection) -> None:
+    if connection.execute(sa.select(schema.signatures.c.seq).limit(1)).first() is not None:
+        raise StoreDamagedError("there are signatures, and the store does not sign")
+
+
+def _as_hash(text: str) -> str:
+    digest = text.strip().lower()
+    if len(digest) != _HASH_DIGITS or set(digest) - set("0123456789abcdef"):
+        raise ValueError(f"expect_head={text!r} must be the {_HASH_DIGITS} hex digits of a head")
+    return digest
+
+
+def _contains(connection: sa.Connection, head: str) -> None:
+    if not any(entry.hash == head for entry in log.read_chain(connection)):
+        raise StoreDamagedError(
+            f"no entry of the log has the hash {head}: the folder is an older copy, or its log was "
+            "cut or written anew"
+        )
+
+
 def _signatures(connection: sa.Connection, settings: Settings, expected: bytes | None) -> None:
-    wanted = expected or (bytes.fromhex(settings.public_key) if settings.public_key else None)
+    wanted = expected or bytes.fromhex(settings.public_key or "")
     signed = {row.seq: row for row in connection.execute(sa.select(schema.signatures))}
-    if wanted is None:
-        if signed:
-            raise StoreDamagedError("there are signatures, and the store does not sign")
-        return
     for entry in log.read_chain(connection):
         row = signed.pop(entry.seq, None)
         if row is None or row.public_key != wanted:

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What goes out of a store: files, each one in its log, and receipts."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from adiabat.store import log
+from adiabat.store.analysis import Progress, left_out_of
+from adiabat.store.backup import write_backup
+from adiabat.store.exports import export, publish, require_outside
+from adiabat.store.receipt import receipt
+from adiabat.store.report import report_page
+from adiabat.store.session import Change, Session
+from adiabat.store.signing import read_public_key
+from adiabat.store.tasks import certificate_fields
+
+
+class Outgoing:
+    """The part of `Store` that writes files for others."""
+
+    path: str
+    _session: Session
+
+    def log(self) -> list[log.Entry]:
+        """All entries of the log, the chain checked."""
+        with self._session.reading() as (connection, _, _):
+            return list(log.read_chain(connection))
+
+    def require_outside(self, path: str | os.PathLike[str]) -> None:
+        """Refuse to write into the folder of the store, whose files are all accounted for.
+
+        Or to where nothing can be written at all.
+        """
+        require_outside(self.path, os.fspath(path))
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "adiabat",
+        reference: str | None = None,
+        with_ids: bool = True,
+    ) -> dict[str, Any]:
+        """Write the model to a file, and the fact to the log.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; not inside the store.
+        format : {"adiabat", "sklearn", "onnx"}
+            A model file of `adiabat.load`; a joblib file of the plain scikit-learn estimator; or
+            ONNX, which holds numbers in float32.
+        reference : str, optional
+            Kept in the log.
+        with_ids : bool, default=True
+            Whether a model file knows rows by their ids; else by their numbers in the store.
+
+        Returns
+        -------
+        dict
+            What the log says of it. Erasing does not reach the file, which `holds_rows` unless the
+            task keeps none.
+        """
+        self.require_outside(path)
+        return export(self._session, os.fspath(path), format, reference, with_ids)
+
+    def receipt(
+        self, reference: str, *, public_key: str | os.PathLike[str] | None = None
+    ) -> dict[str, Any]:
+        """The receipt of what was erased under a reference, after a verification.
+
+        `public_key` is as in `verify`. `adiabat.store.receipt.receipt_page` makes a printable page
+        of a receipt.
+        """
+        expected = None if public_key is None else read_public_key(public_key)
+        return receipt(self._session, reference, expected)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        reference: str | None = None,
+        hold_scaling: bool = False,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """Write a page (HTML, nothing loaded) about the model, and the fact to the log.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; not inside the store.
+        reference : str, optional
+            Kept in the log.
+        hold_scaling, n_jobs, progress
+            As in `leave_one_out`, which is part of the page.
+        """
+        self.require_outside(path)
+
+        def write(beside: str, change: Change) -> None:
+            certificate = certificate_fields(change.model.certificate())
+            assert certificate is not None
+            left_out = left_out_of(change, hold_scaling, n_jobs, progress)
+            text = report_page(self.path, change.settings, self.log(), certificate, left_out)
+            with open(beside, "w", encoding="utf-8") as file:
+                file.write(text)
+
+        return publish(self._session, "report", os.fspath(path), "html", reference, write)
+
+    def backup(
+        self, path: str | os.PathLike[str], *, reference: str | None = None
+    ) -> dict[str, Any]:
+        """Write the whole store to one file, and the fact to the log.
+
+        `adiabat.restore_store` makes a store of it again. Erasing does not reach the file: rows
+        erased later are back when it is restored, unless they are erased again.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; not inside the store.
+        reference : str, optional
+            Kept in the log.
+
+        Returns
+        -------
+        dict
+            What the log says of it. Keep `hash` elsewhere: ``verify(expect_head=hash)`` then tells
+            this store from an older copy of it.
+        """
+        self.require_outside(path)
+        return publish(
+            self._session, "backup", os.fspath(path), "sqlite", reference, write_backup,
+            empty_too=True,
+        )  # fmt: skip
