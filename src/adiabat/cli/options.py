@@ -73,7 +73,7 @@ Out = Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The file t
 
 def require_free(path: str, force: bool) -> None:
     """Refuse to overwrite a file, which may be the input or another result, unless asked to."""
-    if not force and os.path.lexists(path):
+    if not force and os.path.lexists(path) and not os.path.isdir(path):
         raise InputFileError(
             f"{path!r} is there already; choose another name, or overwrite it with --force"
         )

@@ -31,9 +31,9 @@ def build(folder):
     store.learn(X[40:], y[40:], ids=range(40, 60), reference="second")
     store.forget([3, 17, 45], reference="DSR-1")
     store.revise({"id": ["5"], "y": [int(1 - y[5])]})
-    store.close()
     model = os.path.join(os.path.dirname(folder), "model.adiabat")
     store.model.save(model)
+    store.close()
     return os.path.join(folder, "store.sqlite"), model
 
 
