@@ -1,22 +1,54 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The index of a pandas object as ids: of rows to learn, and of values to assign to samples.
 
-The default index (0, 1, 2, ...) only counts rows; it names none. Any other index names its rows.
+The default index (0, 1, 2, ...) only counts rows; it names none. Any other index names its rows, if
+its labels can be ids.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+from uuid import UUID
 
 from adiabat.errors import IdError
 
-__all__ = ["by_ids", "index_of"]
+__all__ = ["by_ids", "names_in"]
 
 
-def index_of(X: Any) -> Any:
+def _index_of(X: Any) -> Any:
     """The pandas index of `X`, or None if it has none or only the default one."""
     index = _pandas_index(X)
     return None if index is None or _only_counts(index) else index
+
+
+def names_in(X: Any) -> list[Any] | None:
+    """The ids that the index of `X` names, or None, with a warning where it names no ids.
+
+    Dates, floats, several levels, mixed labels and labels that repeat are no ids; rows are then counted.
+    """
+    index = _index_of(X)
+    if index is None:
+        return None
+    labels: list[Any] = index.tolist()
+    if not all(_may_be_id(label) for label in labels):
+        why = "its labels are not int, str, bytes or UUID"
+    elif len({isinstance(label, int) + 2 * isinstance(label, str) for label in labels}) > 1:
+        why = "it mixes kinds of labels"
+    elif len(set(labels)) < len(labels):
+        why = "labels repeat"
+    else:
+        return labels
+    warnings.warn(
+        f"The index of X cannot be ids ({why}), so samples are numbered; ids_ has their numbers. "
+        "Pass ids= to name them.",
+        stacklevel=2,
+    )
+    return None
+
+
+def _may_be_id(label: Any) -> bool:
+    return isinstance(label, (int, str, bytes, UUID)) and not isinstance(label, bool)
 
 
 def by_ids(ids: Any, value: Any, name: str) -> Any:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from adiabat._core.rows import without
 from adiabat.errors import IdError, ModelFileError
-from adiabat.estimators.indices import index_of
+from adiabat.estimators.indices import names_in
 
 __all__ = ["Id", "Ledger"]
 
@@ -102,7 +102,7 @@ class Ledger:
         ----------
         ids : sequence, scalar or None
             The ids given by the caller. None takes them from the index of `X` if that is a pandas
-            index other than the default one, and else counts on from `next_number`.
+            index of ids, and else counts on from `next_number`.
         X : object
             The samples as the caller gave them; only its ``index`` is looked at.
         n : int
@@ -122,7 +122,7 @@ class Ledger:
         """
         source = "ids"
         if ids is None:
-            ids = index_of(X)
+            ids = names_in(X)
             source = "ids (taken from the index of X; pass ids= or reset the index)"
         if ids is None:
             ids = range(self._next_number, self._next_number + n)

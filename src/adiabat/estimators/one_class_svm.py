@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat.estimators.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
 from adiabat.estimators.novelty import NoveltyDetector
 from adiabat.estimators.scikit_learn import plain_one_class
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr
@@ -21,7 +22,7 @@ from adiabat.retention import Policy
 FloatArray = npt.NDArray[np.float64]
 
 
-class OneClassSVM(NoveltyDetector):
+class OneClassSVM(LibsvmParameters, NoveltyDetector):
     """One-class SVM (Schoelkopf's nu form) that learns and unlearns exactly.
 
     At most a part `nu` of the samples is left outside, at least a part `nu` carries weight. Both
@@ -33,6 +34,9 @@ class OneClassSVM(NoveltyDetector):
         The part of the samples, above 0 and at most 1.
     kernel, degree, gamma, coef0, tol, solver, retain
         As in :class:`adiabat.SVC`.
+    shrinking, cache_size, verbose, max_iter
+        Taken for scikit-learn's sake; they change nothing. `max_iter` must be -1: every fit ends at
+        the optimum.
 
     Attributes
     ----------
@@ -44,6 +48,8 @@ class OneClassSVM(NoveltyDetector):
         As in :class:`sklearn.svm.OneClassSVM`; `coef_` for the linear kernel only.
     gamma_ : float
         The gamma in force.
+    n_iter_, fit_status_, shape_fit_, class_weight_
+        As in scikit-learn; `n_iter_` counts rounds and breakpoints of the last update.
     last_update_ : UpdateReport
         What the last call that changed the model did.
     n_features_in_, feature_names_in_
@@ -63,6 +69,7 @@ class OneClassSVM(NoveltyDetector):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         **KERNEL_CONSTRAINTS,
+        **LIBSVM_CONSTRAINTS,
     }
 
     def __init__(
@@ -75,6 +82,10 @@ class OneClassSVM(NoveltyDetector):
         tol: float = 1e-9,
         solver: str = "auto",
         retain: Policy | None = None,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -84,6 +95,10 @@ class OneClassSVM(NoveltyDetector):
         self.tol = tol
         self.solver = solver
         self.retain = retain
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
 
     @property
     def offset_(self) -> float:

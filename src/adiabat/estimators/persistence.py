@@ -29,7 +29,10 @@ from adiabat.retention.policy import Policy, from_dict, to_dict
 
 _ROW_ARRAYS = ("u", "margin")
 # A file from before they existed leaves them at their defaults.
-_LATER_PARAMETERS = {"retain"}
+_LATER_PARAMETERS = {
+    "retain", "shrinking", "cache_size", "verbose", "max_iter", "break_ties", "probability",
+    "random_state",
+}  # fmt: skip
 
 
 def pack(model: Model) -> dict[str, Any]:

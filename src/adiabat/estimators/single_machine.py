@@ -46,6 +46,12 @@ class SingleMachine(KernelMachine):
         return read_only(self._fitted("intercept_").intercepts())
 
     @property
+    def class_weight_(self) -> FloatArray:
+        """Empty: there are no classes."""
+        self._fitted("class_weight_")
+        return read_only(np.empty(0))
+
+    @property
     def coef_(self) -> FloatArray:
         """Weights of the features, (1, n_features); linear kernel only."""
         model = self._fitted("coef_")

@@ -18,6 +18,12 @@ from adiabat.estimators import votes
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.labels import check_labels, exact_labels, label_array, require_among
 from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
+from adiabat.estimators.libsvm_parameters import (
+    LIBSVM_CONSTRAINTS,
+    LibsvmParameters,
+    filled,
+    iterations,
+)
 from adiabat.estimators.regularization import AlongC, Shape
 from adiabat.estimators.scikit_learn import plain_svc
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr, read_only
@@ -31,7 +37,7 @@ IntArray = npt.NDArray[np.int64]
 FEW_LABELS = 256
 
 
-class SVC(ClassifierMixin, AlongC, KernelMachine):
+class SVC(LibsvmParameters, ClassifierMixin, AlongC, KernelMachine):
     """C-support vector classification that learns and unlearns exactly.
 
     After every `partial_fit`, `forget`, `revise` and `update` the model is the one that a full
@@ -65,6 +71,16 @@ default="rbf"
     retain : adiabat.retention.Policy, optional
         Which samples stay when others are learned, such as ``Window(1000)``; all by default. The
         model is the optimum on those it holds.
+    shrinking, cache_size, verbose, max_iter
+        Taken for scikit-learn's sake; they change nothing. `max_iter` must be -1: every fit ends at
+        the optimum.
+    break_ties : bool, default=False
+        Changes nothing: `predict` is the class of the largest decision value, as with True.
+    probability : False
+        There are no probabilities; wrap the model in :class:`sklearn.calibration.\
+CalibratedClassifierCV`.
+    random_state : any, default=None
+        Changes nothing: nothing here is random.
 
     Attributes
     ----------
@@ -82,6 +98,9 @@ default="rbf"
         As in :class:`sklearn.svm.SVC`; `coef_` for the linear kernel only.
     gamma_ : float
         The gamma in force.
+    n_iter_, fit_status_, shape_fit_, class_weight_
+        As in scikit-learn; `n_iter_` counts rounds and breakpoints of the last update, of all
+        machines together.
     last_update_ : UpdateReport
         What the last call that changed the model did.
     n_features_in_, feature_names_in_
@@ -106,6 +125,10 @@ default="rbf"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
         **KERNEL_CONSTRAINTS,
+        **LIBSVM_CONSTRAINTS,
+        "break_ties": ["boolean"],
+        "probability": ["boolean"],
+        "random_state": ["random_state"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     }
@@ -122,6 +145,13 @@ default="rbf"
         decision_function_shape: str = "ovr",
         solver: str = "auto",
         retain: Policy | None = None,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        break_ties: bool = False,
+        probability: bool = False,
+        random_state: Any = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -133,6 +163,23 @@ default="rbf"
         self.decision_function_shape = decision_function_shape
         self.solver = solver
         self.retain = retain
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.break_ties = break_ties
+        self.probability = probability
+        self.random_state = random_state
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        if self.probability:
+            raise ValueError(
+                "probability=True: the machine has no probabilities; use "
+                "CalibratedClassifierCV(SVC(...), ensemble=False) of sklearn.calibration"
+            )
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
 
     # -- learn ------------------------------------------------------------------------------------
 
@@ -282,6 +329,18 @@ default="rbf"
         model = self._fitted("intercept_")
         sign = 1.0 if len(self.classes_) == 2 else -1.0
         return read_only(sign * model.intercepts())
+
+    @property
+    def n_iter_(self) -> npt.NDArray[np.int32]:
+        """Rounds and breakpoints of the last update, for every pair of classes."""
+        model = self._fitted("n_iter_")
+        return filled(np.full(len(model.machines), iterations(self), dtype=np.int32))
+
+    @property
+    def class_weight_(self) -> FloatArray:
+        """Factors on C, by class."""
+        model, known = self._fitted("class_weight_"), self._classes_known()
+        return filled([known.class_weight.get(code, 1.0) for code in known.codes(model.target)])
 
     @property
     def coef_(self) -> FloatArray:

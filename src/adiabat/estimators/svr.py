@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.left_out import LeaveOneOutRegression, values_without
+from adiabat.estimators.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
 from adiabat.estimators.regularization import AlongC, Shape
 from adiabat.estimators.scikit_learn import plain_svr
 from adiabat.estimators.single_machine import SingleMachine
@@ -25,7 +26,7 @@ from adiabat.retention import Policy
 FloatArray = npt.NDArray[np.float64]
 
 
-class SVR(RegressorMixin, AlongC, SingleMachine):
+class SVR(LibsvmParameters, RegressorMixin, AlongC, SingleMachine):
     """Epsilon-support vector regression that learns and unlearns exactly.
 
     After every `partial_fit`, `forget`, `revise`, `update` and `retune` the model is the one that
@@ -39,6 +40,9 @@ class SVR(RegressorMixin, AlongC, SingleMachine):
         Half the width of the tube within which deviations cost nothing; at least 0.
     kernel, degree, gamma, coef0, tol, solver, retain
         As in :class:`adiabat.SVC`.
+    shrinking, cache_size, verbose, max_iter
+        Taken for scikit-learn's sake; they change nothing. `max_iter` must be -1: every fit ends at
+        the optimum.
 
     Attributes
     ----------
@@ -48,6 +52,8 @@ class SVR(RegressorMixin, AlongC, SingleMachine):
         As in :class:`sklearn.svm.SVR`; `coef_` for the linear kernel only.
     gamma_ : float
         The gamma in force.
+    n_iter_, fit_status_, shape_fit_, class_weight_
+        As in scikit-learn; `n_iter_` counts rounds and breakpoints of the last update.
     last_update_ : UpdateReport
         What the last call that changed the model did.
     n_features_in_, feature_names_in_
@@ -70,6 +76,7 @@ class SVR(RegressorMixin, AlongC, SingleMachine):
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         **KERNEL_CONSTRAINTS,
+        **LIBSVM_CONSTRAINTS,
     }
 
     def __init__(
@@ -83,6 +90,10 @@ class SVR(RegressorMixin, AlongC, SingleMachine):
         tol: float = 1e-9,
         solver: str = "auto",
         retain: Policy | None = None,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
     ) -> None:
         self.C = C
         self.epsilon = epsilon
@@ -93,6 +104,10 @@ class SVR(RegressorMixin, AlongC, SingleMachine):
         self.tol = tol
         self.solver = solver
         self.retain = retain
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVR:
         """Learn further samples.

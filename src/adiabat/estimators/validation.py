@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_array, validate_data
 
 from adiabat.inputs import require_csr, require_width
@@ -25,7 +25,7 @@ MAX_TOL: Final = 1e-2
 
 #: Parameters that every kernel machine has.
 KERNEL_CONSTRAINTS: Final[dict[str, list[Any]]] = {
-    "kernel": [StrOptions({*KERNEL_NAMES, "sigmoid"}), callable],
+    "kernel": [StrOptions(set(KERNEL_NAMES)), Hidden(StrOptions({"sigmoid"})), callable],
     "degree": [Interval(Real, 0, None, closed="left")],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
