@@ -60,7 +60,7 @@ class LibsvmParameters:
 def iterations(estimator: Any) -> int:
     """Rounds and breakpoints of the last update of an estimator, at least 1."""
     report = estimator.last_update_
-    return max(1, report.rounds + report.breakpoints)
+    return int(max(1, report.rounds + report.breakpoints))
 
 
 def filled(values: Any) -> npt.NDArray[Any]:
