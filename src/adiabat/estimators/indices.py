@@ -25,7 +25,8 @@ def _index_of(X: Any) -> Any:
 def names_in(X: Any) -> list[Any] | None:
     """The ids that the index of `X` names, or None, with a warning where it names no ids.
 
-    Dates, floats, several levels, mixed labels and labels that repeat are no ids; rows are then counted.
+    Dates, floats, several levels, mixed labels and labels that repeat are no ids; rows are then
+    counted.
     """
     index = _index_of(X)
     if index is None:

@@ -178,8 +178,6 @@ CalibratedClassifierCV`.
                 "probability=True: the machine has no probabilities; use "
                 "CalibratedClassifierCV(SVC(...), ensemble=False) of sklearn.calibration"
             )
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
 
     # -- learn ------------------------------------------------------------------------------------
 
@@ -227,6 +225,8 @@ CalibratedClassifierCV`.
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels: the class of the largest decision value."""
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         pairs = self._without_rounding(X, self._decide(X))
         if len(self.classes_) == 2:
             chosen = (pairs[:, 0] > 0.0).astype(np.int64)
