@@ -24,6 +24,7 @@ SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.optio
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick fuzz mutants test-levels test-c test-aarch64 test-windows test-clang \
+  test-sklearn \
   checked sanitize sanitize-memory sanitize-threads lint format bench gallery papers package clean
 .DELETE_ON_ERROR:
 
@@ -40,6 +41,7 @@ help:
 	@echo 'make test-aarch64  the same, cross-compiled and run on an emulator  (qemu-user)'
 	@echo 'make test-windows  the same for Windows  (mingw-w64, wine)'
 	@echo 'make test-clang    the tests of the core, compiled by Clang'
+	@echo "make test-sklearn  scikit-learn's own tests of its SVMs, on ours"
 	@echo 'make lint      style, types, and the direction of imports'
 	@echo 'make format    rewrite the sources in the house format'
 	@echo 'make bench     measure against refitting with other libraries'
@@ -146,6 +148,11 @@ test-windows:
 test-clang:
 	$(MAKE) test-c CC=clang
 	$(MAKE) test VENV=.venv-clang CC=clang PYTEST_ARGS='tests/core $(PYTEST_ARGS)'
+
+# scikit-learn's own tests of its SVMs, with our classes in their place.
+test-sklearn: package $(VENV)/.has-test
+	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -c /dev/null -p no:cacheprovider \
+	  -p scikit_learn_suite.plugin --pyargs sklearn.svm.tests.test_svm sklearn.svm.tests.test_sparse
 
 lint: $(VENV)/.has-lint
 	$(BIN)/ruff check --output-format=concise .

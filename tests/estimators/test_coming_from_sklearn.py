@@ -53,7 +53,7 @@ def test_what_changes_nothing_is_taken(model):
 )
 def test_what_would_change_the_result_is_refused_in_a_sentence(parameters, said):
     with pytest.raises(ValueError, match=said):
-        SVC(**parameters).fit(X, Y)
+        SVC(**parameters).fit(X, Y).predict(X)
 
 
 def test_the_error_for_kernels_lists_those_there_are():

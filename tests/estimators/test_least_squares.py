@@ -296,7 +296,8 @@ def test_inputs_are_never_written_to_and_predictions_never_write(kind):
     state = pickle.dumps(model)
     model.predict(pool.X)
     model.certificate()
-    model.coef_[:] = 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        model.coef_[:] = 0.0
     model.rho_path([1.0, 2.0])
     assert pickle.dumps(model) == state
 

@@ -140,7 +140,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "nu above one": ("one_class", {"nu": 1.5}, "'nu' parameter"),
     "nu NaN": ("one_class", {"nu": np.nan}, "nu"),
     "good and bad": ("svr", {"C": 5.0, "epsilon": -1.0}, "'epsilon' parameter"),
-    "unknown": ("svr", {"nu": 0.5}, "nu is not a parameter of SVR; retune takes C, coef0"),
+    "unknown": ("svr", {"nu": 0.5}, "nu is not a parameter of SVR; retune takes C, cache_size"),
     "nothing like it": ("svc", {"depth": 3, "C": 5.0}, "depth is not a parameter of SVC"),
     "kernel unknown": ("one_class", {"kernel": "cubic"}, "'kernel' parameter"),
     "kernel indefinite": ("svc", {"kernel": "sigmoid"}, "sigmoid"),

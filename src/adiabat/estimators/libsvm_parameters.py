@@ -24,6 +24,9 @@ LIBSVM_CONSTRAINTS: Final[dict[str, list[Any]]] = {
     "max_iter": [Interval(Integral, -1, None, closed="left")],
 }
 
+#: Limits from here on are never meant to stop a fit before its end.
+ENOUGH: Final = 1_000
+
 
 class LibsvmParameters:
     """A machine that can be written as scikit-learn's is."""
@@ -32,10 +35,10 @@ class LibsvmParameters:
 
     def _validate_params(self) -> None:
         super()._validate_params()  # type: ignore[misc]
-        if self.max_iter != -1:
+        if self.max_iter != -1 and self.max_iter < ENOUGH:
             raise ValueError(
                 f"max_iter={self.max_iter!r}: every fit ends at the optimum, and there is no "
-                "stopping before it; leave max_iter at -1. To fit faster, use fewer rows"
+                "stopping before it; leave max_iter at -1, or at 1,000 or more. To fit faster, use fewer rows"
             )
 
     @property

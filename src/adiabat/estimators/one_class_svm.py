@@ -35,8 +35,8 @@ class OneClassSVM(LibsvmParameters, NoveltyDetector):
     kernel, degree, gamma, coef0, tol, solver, retain
         As in :class:`adiabat.SVC`.
     shrinking, cache_size, verbose, max_iter
-        Taken for scikit-learn's sake; they change nothing. `max_iter` must be -1: every fit ends at
-        the optimum.
+        Taken for scikit-learn's sake; they change nothing. `max_iter` below 1,000 is refused: a fit
+        ends at the optimum.
 
     Attributes
     ----------

@@ -72,8 +72,8 @@ default="rbf"
         Which samples stay when others are learned, such as ``Window(1000)``; all by default. The
         model is the optimum on those it holds.
     shrinking, cache_size, verbose, max_iter
-        Taken for scikit-learn's sake; they change nothing. `max_iter` must be -1: every fit ends at
-        the optimum.
+        Taken for scikit-learn's sake; they change nothing. `max_iter` below 1,000 is refused: a fit
+        ends at the optimum.
     break_ties : bool, default=False
         Changes nothing: `predict` is the class of the largest decision value, as with True.
     probability : False
@@ -178,8 +178,6 @@ CalibratedClassifierCV`.
                 "probability=True: the machine has no probabilities; use "
                 "CalibratedClassifierCV(SVC(...), ensemble=False) of sklearn.calibration"
             )
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
 
     # -- learn ------------------------------------------------------------------------------------
 
@@ -227,6 +225,8 @@ CalibratedClassifierCV`.
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels: the class of the largest decision value."""
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         pairs = self._without_rounding(X, self._decide(X))
         if len(self.classes_) == 2:
             chosen = (pairs[:, 0] > 0.0).astype(np.int64)
