@@ -15,7 +15,8 @@ DIFFERENCES: Final = {
         "there are no probabilities; CalibratedClassifierCV gives them",
     "^test_timeout|^test_libsvm_convergence|^test_consistent_decision_function":
         "every fit ends at the optimum: max_iter is -1",
-    "^test_negative_(?!.*partial-mask-label-2-SVC)": "sample weights are at least 0; the error says so in other words",
+    "^test_negative_(?!.*partial-mask-label-2-SVC)":
+        "sample weights are at least 0; the error says so in other words",
     "^test_svm_with_infinite_C": "C is finite",
     "^test_sparse_realdata|^test_sparse_fit_support_vectors_empty|^test_svc_iris":
         "dual_coef_ is dense for sparse rows, too",

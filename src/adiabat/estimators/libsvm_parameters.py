@@ -38,7 +38,8 @@ class LibsvmParameters:
         if self.max_iter != -1 and self.max_iter < ENOUGH:
             raise ValueError(
                 f"max_iter={self.max_iter!r}: every fit ends at the optimum, and there is no "
-                "stopping before it; leave max_iter at -1, or at 1,000 or more. To fit faster, use fewer rows"
+                "stopping before it; leave max_iter at -1, or at 1,000 or more. To fit faster, use "
+                "fewer rows"
             )
 
     @property
