@@ -8,7 +8,7 @@ positions and their columns, since the trunk still stands on them. No samples ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ class Branch(Solver):
         return twin
 
     def _commit(
-        self, changes: Mapping[Key, RowChange], removed: IntArray, retired: set[Key]
+        self, changes: Mapping[Key, RowChange], removed: IntArray, retired: Collection[Key]
     ) -> IntArray:
         """Rows go, samples and columns stay where they are: they are the trunk's."""
         for key in retired:

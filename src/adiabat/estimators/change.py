@@ -10,21 +10,25 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.engine.machine import no_rows, no_values
+from adiabat.formulations import Formulation
+from adiabat.kernels import Kernel
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Change:
+class SampleChange:
     """One update of the samples, by place in the order of learning.
 
     `X`, `target`, `weight` describe the samples that come in; the first `len(replaced)` of them
-    take the places of samples whose features change, the others come at the end under `ids`. What
-    is `passing` was given, but is not even learned (`retain`).
+    take the places of samples whose features change, the others come at the end under `ids`. The
+    samples `passing` were given, but are not learned (`retain`). A `formulation` replaces the one
+    in force. With another `kernel` all machines are solved anew on `rows`, the features of all
+    samples after the change.
     """
 
-    ids: list[Any]
+    ids: list[Any] = field(default_factory=list)
     X: Any = None
     target: npt.NDArray[Any] = field(default_factory=no_values)
     weight: FloatArray = field(default_factory=no_values)
@@ -35,6 +39,9 @@ class Change:
     reweighed: IntArray = field(default_factory=no_rows)
     new_weight: FloatArray = field(default_factory=no_values)
     passing: list[Any] = field(default_factory=list)
+    formulation: Formulation | None = None
+    kernel: Kernel | None = None
+    rows: Any = None
 
     @property
     def revises(self) -> bool:

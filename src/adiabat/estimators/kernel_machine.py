@@ -18,17 +18,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
-from adiabat.engine.solver import Outcome
+from adiabat.engine.solver import SolveInfo
 from adiabat.errors import ModelFileError
-from adiabat.estimators.atomic import all_or_nothing
-from adiabat.estimators.change import Change
+from adiabat.estimators.change import SampleChange
 from adiabat.estimators.evidence import certify
 from adiabat.estimators.indices import by_ids
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Model
 from adiabat.estimators.persistence import load_state, pack, save_state, unpack
 from adiabat.estimators.reading import report_from
-from adiabat.estimators.retaining import carry_out
+from adiabat.estimators.retaining import retain, with_leaving
+from adiabat.estimators.transaction import Transaction
 from adiabat.estimators.tuning import Tunable
 from adiabat.estimators.validation import (
     as_csr,
@@ -54,10 +54,13 @@ class KernelMachine(Tunable, WhatIf):
         raise NotImplementedError
 
     def _encode(
-        self, targets: npt.NDArray[Any], weights: FloatArray
+        self, targets: npt.NDArray[Any], weights: FloatArray, model: Model | None
     ) -> tuple[Formulation, npt.NDArray[Any]]:
-        """Targets as the formulation knows them, and the formulation that knows them."""
-        return self._model.formulation, targets
+        """Targets as the formulation knows them, and the formulation that knows them.
+
+        They are new to a model, or the first of all.
+        """
+        return self._formulation(None) if model is None else model.formulation, targets
 
     def _check_whole(self, weights: FloatArray) -> None:
         """Refuse a batch to `fit` that no optimum exists for."""
@@ -86,8 +89,9 @@ class KernelMachine(Tunable, WhatIf):
         self
         """
         started = time.perf_counter()
-        with all_or_nothing(self):
-            self._start(X, y, sample_weight, ids, Ledger(), started, whole=True)
+        with Transaction(self) as step:
+            model, change = self._first(X, y, sample_weight, ids, Ledger(), whole=True)
+            self._apply(step, model, change, started, n_added=len(change.ids))
         return self
 
     def forget(self, ids: Any, missing: str = "raise") -> Any:
@@ -108,8 +112,9 @@ class KernelMachine(Tunable, WhatIf):
         self._require_fitted("forget")
         self._require_unchanged()
         removed = self._model.ledger.locate(ids, missing=missing)
-        with all_or_nothing(self):
-            self._apply(Change(ids=[], removed=removed), started, n_removed=len(removed))
+        with Transaction(self) as step:
+            change = SampleChange(removed=removed)
+            self._apply(step, self._model, change, started, n_removed=len(removed))
         return self
 
     def revise(
@@ -142,9 +147,9 @@ class KernelMachine(Tunable, WhatIf):
         places = self._model.ledger.locate(ids)
         X, y = by_ids(ids, X, "X"), by_ids(ids, y, "y")
         sample_weight = by_ids(ids, sample_weight, "sample_weight")
-        with all_or_nothing(self):
-            change, formulation = self._revision(places, X, y, sample_weight)
-            self._apply(change, started, formulation, trace, n_revised=len(places))
+        with Transaction(self) as step:
+            change = self._revision(places, X, y, sample_weight)
+            self._apply(step, self._model, change, started, trace, n_revised=len(places))
         return self
 
     def update(
@@ -175,19 +180,17 @@ class KernelMachine(Tunable, WhatIf):
         started = time.perf_counter()
         if self._supervised and (X is None) != (y is None):
             raise ValueError("update needs X and y together: pass both, or neither")
-        with all_or_nothing(self):
-            if not self.__sklearn_is_fitted__():
+        with Transaction(self) as step:
+            if self.__sklearn_is_fitted__():
+                model, removed = self._model, self._model.ledger.locate(remove)
+                change = self._addition(X, y, sample_weight, ids, removed)
+            else:
                 if not isinstance(remove, (tuple, list)) or len(remove):
                     self._require_fitted("remove")
                 ledger = self._model.ledger if hasattr(self, "_model") else Ledger()
-                self._start(X, y, sample_weight, ids, ledger, started, trace)
-                return self.last_update_
-            removed = self._model.ledger.locate(remove)
-            change, formulation = self._addition(X, y, sample_weight, ids, removed)
-            self._apply(
-                change, started, formulation, trace,
-                n_added=len(change.ids), n_removed=len(removed),
-            )  # fmt: skip
+                model, change = self._first(X, y, sample_weight, ids, ledger)
+            n_added, n_removed = len(change.ids), len(change.removed)
+            self._apply(step, model, change, started, trace, n_added=n_added, n_removed=n_removed)
         return self.last_update_
 
     # -- evidence and files ----------------------------------------------------------------------
@@ -241,18 +244,10 @@ class KernelMachine(Tunable, WhatIf):
 
     # -- within ----------------------------------------------------------------------------------
 
-    def _start(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        ids: Any,
-        ledger: Ledger,
-        started: float,
-        trace: bool = False,
-        whole: bool = False,
-    ) -> None:
-        """A new model from a first batch; `whole` if it is not the first of a stream."""
+    def _first(
+        self, X: Any, y: Any, sample_weight: Any, ids: Any, ledger: Ledger, whole: bool = False
+    ) -> tuple[Model, SampleChange]:
+        """An empty model and its first batch; `whole` if it is not the first of a stream."""
         self._validate_params()
         X_new, targets = self._check_batch(X, y, reset=True)
         if self.kernel == "precomputed":
@@ -264,21 +259,19 @@ class KernelMachine(Tunable, WhatIf):
         kernel = self._make_kernel(X_new, weights)
         names = ledger.validate_new(ids, X, len(targets))
         self._hold_parameters()
-        self._model = Model(kernel, self.tol, self._formulation(None), ledger.copy())
-        self.gamma_ = kernel.gamma
-        formulation, target = self._encode(targets, weights)
-        change = Change(ids=names, X=as_csr(X_new), target=target, weight=weights)
-        self._apply(change, started, formulation, trace, n_added=len(targets))
+        formulation, target = self._encode(targets, weights, None)
+        model = Model(kernel, self.tol, formulation, ledger.copy())
+        return model, SampleChange(ids=names, X=as_csr(X_new), target=target, weight=weights)
 
     def _addition(
         self, X: Any, y: Any, sample_weight: Any, ids: Any, removed: IntArray
-    ) -> tuple[Change, Formulation]:
+    ) -> SampleChange:
         """A checked batch of new samples, with those that leave."""
         model = self._model
         self._require_unchanged()
         if n_rows(X) == 0:
             self._check_empty(X, y)
-            return Change(ids=[], removed=removed), model.formulation
+            return SampleChange(removed=removed)
         if self.kernel == "precomputed":
             X_new = check_kernel_rows(X, model.position)
             targets = self._check_targets(y) if self._supervised else np.zeros(len(X_new))
@@ -288,13 +281,13 @@ class KernelMachine(Tunable, WhatIf):
             X_new, targets = self._check_batch(X, y)
         weights = check_weights(sample_weight, X_new.shape[0])
         names = model.ledger.validate_new(ids, X, len(targets), leaving=removed)
-        formulation, target = self._encode(targets, weights)
-        change = Change(ids=names, X=as_csr(X_new), target=target, weight=weights, removed=removed)
-        return change, formulation
+        formulation, target = self._encode(targets, weights, model)
+        return SampleChange(
+            ids=names, X=as_csr(X_new), target=target, weight=weights, removed=removed,
+            formulation=formulation,
+        )  # fmt: skip
 
-    def _revision(
-        self, places: IntArray, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Change, Formulation]:
+    def _revision(self, places: IntArray, X: Any, y: Any, sample_weight: Any) -> SampleChange:
         """A checked correction of samples."""
         model = self._model
         self._require_unchanged()
@@ -307,23 +300,23 @@ class KernelMachine(Tunable, WhatIf):
             targets = self._check_targets(y if np.ndim(y) else [y])
             if len(targets) != k:
                 raise ValueError(f"y has {len(targets)} targets, ids has {k}")
-            formulation, target = self._encode(targets, weights)
+            formulation, target = self._encode(targets, weights, model)
         if X is None:
             changed = target != model.target[places]
-            change = Change(
-                ids=[],
+            return SampleChange(
                 retargeted=places[changed],
                 new_target=target[changed],
                 reweighed=places,
                 new_weight=weights,
+                formulation=formulation,
             )
-            return change, formulation
         self._refuse_new_rows()
         X_new = self._check_rows(X)
         if X_new.shape[0] != k:
             raise ValueError(f"X has {X_new.shape[0]} rows, ids has {k}")
-        change = Change(ids=[], X=as_csr(X_new), target=target, weight=weights, replaced=places)
-        return change, formulation
+        return SampleChange(
+            X=as_csr(X_new), target=target, weight=weights, replaced=places, formulation=formulation
+        )
 
     def _check_batch(self, X: Any, y: Any, reset: bool = False) -> tuple[Any, npt.NDArray[Any]]:
         """Rows and their targets, checked; zeros where there are none to have."""
@@ -335,38 +328,41 @@ class KernelMachine(Tunable, WhatIf):
 
     def _apply(
         self,
-        change: Change,
+        step: Transaction,
+        model: Model,
+        change: SampleChange,
         started: float,
-        formulation: Formulation | None = None,
         trace: bool = False,
         n_added: int = 0,
         n_removed: int = 0,
         n_revised: int = 0,
     ) -> None:
-        """Carry out a checked change and report it."""
-        model = self._model
-        model.tol = self.tol
+        """Go to the optimum after a checked change, with the policy, and adopt it."""
+        step.require(model, self.tol)
+        policy = self.retain if n_added else None
+        if policy is not None and policy.timing == "together":
+            change, n_left = with_leaving(model, change, policy)
+            n_removed += n_left
+        if policy is not None and policy.timing != "together":
+            n_removed += retain(step, model, change, policy, self.solver, trace)
+        elif n_added or n_removed or n_revised or not model.is_judged:
+            step.solve(model, change, self.solver, trace)
+        with step.committing() as info:
+            self._adopt(model, info, started, trace, n_added, n_removed, n_revised)
 
-        def announce(outcome: Outcome, let_go: int) -> None:
-            self._announce(outcome, started, trace, n_added, n_removed + let_go, n_revised)
-
-        if n_added or n_removed or n_revised or not model.is_judged:
-            formulation = formulation or model.formulation
-            carry_out(model, change, formulation, self.retain, self.solver, trace, announce)
-        else:
-            announce(Outcome(), 0)
-
-    def _announce(
+    def _adopt(
         self,
-        outcome: Outcome,
+        model: Model,
+        info: SolveInfo,
         started: float,
         trace: bool = False,
         n_added: int = 0,
         n_removed: int = 0,
         n_revised: int = 0,
     ) -> None:
-        """What was learned, and the report of it, once the model has changed."""
-        model = self._model
+        """Set the fitted attributes, and the report, of a model that has changed."""
+        self._model = model
+        self.gamma_ = model.kernel.gamma
         self._after_change()
         if self.kernel == "precomputed":
             self.n_features_in_ = len(model)
@@ -374,13 +370,13 @@ class KernelMachine(Tunable, WhatIf):
             n_added=n_added,
             n_removed=n_removed,
             n_revised=n_revised,
-            solver=outcome.solver,
-            rounds=outcome.rounds,
-            breakpoints=outcome.breakpoints,
-            fallbacks=outcome.fallbacks,
+            solver=info.solver,
+            rounds=info.rounds,
+            breakpoints=info.breakpoints,
+            fallbacks=info.fallbacks,
             seconds=time.perf_counter() - started,
             certificate=self._certify(afresh=False),
-            trace=list(outcome.traces.values()) if trace else None,
+            trace=list(info.traces.values()) if trace else None,
         )
 
     def _certify(self, afresh: bool) -> Certificate:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat.engine.solver import Outcome
+from adiabat.engine.solver import SolveInfo
 from adiabat.engine.trace import RowNames, Trace
 from adiabat.errors import NotOptimalError
 from adiabat.formulations import Formulation
@@ -26,9 +26,9 @@ def named_by_id(error: NotOptimalError, position: IntArray, ids: list[Any]) -> N
     return NotOptimalError(text, error.certificate, name)
 
 
-def name_traces(outcome: Outcome, formulation: Formulation, named: dict[Any, RowNames]) -> None:
+def name_traces(info: SolveInfo, formulation: Formulation, named: dict[Any, RowNames]) -> None:
     """Say whose rows the traces are about."""
     for key, rows in named.items():
-        if key in outcome.traces:
+        if key in info.traces:
             name = formulation.name_machine(key)
-            outcome.traces[key] = Trace(outcome.traces[key], name, rows)
+            info.traces[key] = Trace(info.traces[key], name, rows)

@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
-from adiabat.estimators.atomic import all_or_nothing
-from adiabat.estimators.change import Change
+from adiabat.estimators.change import SampleChange
 from adiabat.estimators.indices import by_ids
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.labels import require_among
@@ -27,6 +26,7 @@ from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.pipeline_file import SavedPipeline
 from adiabat.estimators.scaled_machine import unless_ones, with_rows
 from adiabat.estimators.scaled_what_if import ScaledWhatIf
+from adiabat.estimators.transaction import Transaction
 from adiabat.estimators.validation import (
     as_csr,
     check_rows,
@@ -116,8 +116,8 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         self
         """
         started = time.perf_counter()
-        with all_or_nothing(self):
-            self._begin(X, y, sample_weight, ids, Ledger(), started, whole=True)
+        with Transaction(self) as step:
+            self._begin(step, X, y, sample_weight, ids, Ledger(), started, whole=True)
         return self
 
     def partial_fit(
@@ -161,8 +161,8 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         started = time.perf_counter()
         self._require_ready("forget")
         removed = self._model.ledger.locate(ids, missing=missing)
-        with all_or_nothing(self):
-            self._change(started, removed=removed)
+        with Transaction(self, self.estimator_) as step:
+            self._change(step, started, removed=removed)
         return self
 
     def revise(
@@ -196,7 +196,7 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         places = model.ledger.locate(ids)
         X, y = by_ids(ids, X, "X"), by_ids(ids, y, "y")
         sample_weight = by_ids(ids, sample_weight, "sample_weight")
-        with all_or_nothing(self):
+        with Transaction(self, machine) as step:
             weights = model.weight[places]
             if sample_weight is not None:
                 weights = check_weights(sample_weight, len(places))
@@ -204,7 +204,7 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
             if rows.shape[0] != len(places):
                 raise ValueError(f"X has {rows.shape[0]} rows, ids has {len(places)}")
             if not len(places):
-                self._change(started, trace=trace)
+                self._change(step, started, trace=trace)
                 return self
             raw = with_rows(self._raw, places, rows)
             reweighed = bool((weights != model.weight[places]).any())
@@ -212,8 +212,8 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
             if X is not None or reweighed:
                 scaler = self._scaler_after(places, rows, weights, raw)
             scaled = None if X is None else scaler.transform(rows)
-            change, formulation = machine._revision(places, scaled, y, sample_weight)
-            self._carry_out(change, formulation, scaler, raw, started, trace, n_revised=len(places))
+            change = machine._revision(places, scaled, y, sample_weight)
+            self._apply(step, change, scaler, raw, started, trace, n_revised=len(places))
         return self
 
     def update(
@@ -244,16 +244,17 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         started = time.perf_counter()
         if getattr(self.estimator, "_supervised", False) and (X is None) != (y is None):
             raise ValueError("update needs X and y together: pass both, or neither")
-        with all_or_nothing(self):
-            if not self.__sklearn_is_fitted__():
+        machines = [self.estimator_] if hasattr(self, "estimator_") else []
+        with Transaction(self, *machines) as step:
+            if self.__sklearn_is_fitted__():
+                self._require_ready("update")
+                removed = self._model.ledger.locate(remove)
+                self._change(step, started, X, y, sample_weight, ids, removed, trace)
+            else:
                 if not isinstance(remove, (tuple, list)) or len(remove):
                     self._require_ready("remove")
                 ledger = self._model.ledger if hasattr(self, "_model") else Ledger()
-                self._begin(X, y, sample_weight, ids, ledger, started, trace)
-                return self.last_update_
-            self._require_ready("update")
-            removed = self._model.ledger.locate(remove)
-            self._change(started, X, y, sample_weight, ids, removed, trace)
+                self._begin(step, X, y, sample_weight, ids, ledger, started, trace)
         return self.last_update_
 
     def retune(self, *, trace: bool = False, **params: Any) -> UpdateReport:
@@ -265,14 +266,15 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         -------
         UpdateReport
         """
+        started = time.perf_counter()
         self._require_ready("retune")
-        with all_or_nothing(self):
+        with Transaction(self, self.estimator_) as step:
             params = {name.removeprefix("estimator__"): value for name, value in params.items()}
             known = self.estimator.get_params(deep=False)
             named = {name: value for name, value in params.items() if name in known}
             if named.get("kernel") != "precomputed":
                 self.estimator = clone(self.estimator).set_params(**named)
-            self.estimator_.retune(trace=trace, **params)
+            self.estimator_._retune(step, params, started, trace)
         return self.last_update_
 
     def refresh(self) -> UpdateReport:
@@ -288,11 +290,9 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         started = time.perf_counter()
         self._require_ready("refresh")
         model = self._model
-        with all_or_nothing(self):
+        with Transaction(self, self.estimator_) as step:
             scaler = self._fresh_scaler().fit(self._raw, sample_weight=unless_ones(model.weight))
-            self._carry_out(
-                Change(ids=[]), model.formulation, scaler, self._raw, started, anew=True
-            )
+            self._apply(step, SampleChange(), scaler, self._raw, started, anew=True)
         return self.last_update_
 
     # -- use -------------------------------------------------------------------------------------

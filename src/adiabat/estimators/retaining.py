@@ -1,73 +1,54 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A change of samples together with what the policy then lets go: all of it, or nothing.
+"""A change of samples together with those that the policy then removes.
 
-A policy that looks at age alone is carried out in the same step (KT09 §4.2). One that looks at the
-solution needs it first: the batch is one step, each removal another, and an exception anywhere
-between the first and the last brings back the model from before the first.
+A policy that looks at age alone is applied in the same solve (KT09 §4.2). One that looks at the
+solution needs it first: the batch is one part of the transaction, each removal another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from adiabat.engine.interrupts import deferred_interrupts
-from adiabat.engine.solver import Outcome
-from adiabat.estimators.change import Change
+from adiabat.estimators.change import SampleChange
 from adiabat.estimators.model import Model
-from adiabat.estimators.persistence import pack, unpack
-from adiabat.formulations import Formulation
+from adiabat.estimators.transaction import Transaction
 from adiabat.retention.policy import Held, Policy
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-Announce = Callable[[Outcome, int], None]
 
 
-def carry_out(
+def retain(
+    step: Transaction,
     model: Model,
-    change: Change,
-    formulation: Formulation,
-    policy: Policy | None,
+    change: SampleChange,
+    policy: Policy,
     method: str,
     trace: bool,
-    announce: Announce,
-) -> None:
-    """Carry out a change and the policy; `announce` is given how many samples it let go."""
-    gone = 0
-    if policy is not None and change.ids and policy.timing == "together":
-        change, gone = _with_leaving(model, change, policy)
-    if policy is None or not change.ids or policy.timing == "together":
-        model.change(change, formulation, method, trace, lambda done: announce(done, gone))
-        return
-    total = Outcome()
-    with _undone_on_failure(model):
-        model.change(change, formulation, method, trace, lambda done: _absorb(total, done))
-        n_new = len(change.ids)
-        while True:
-            n = len(model)
-            held = Held(n, n_new, lambda: model.ledger.ids, _solution(model))
-            places = _checked(policy, held)
-            if len(places) == 0:
-                break
-            removal = Change(ids=[], removed=places)
-            model.change(
-                removal, model.formulation, method, trace, lambda done: _absorb(total, done)
-            )
-            gone += len(places)
+) -> int:
+    """Carry out a change, then remove what the policy names; how many those are."""
+    step.save(model)
+    step.solve(model, change, method, trace)
+    step.commit_part()
+    n_new, n_left = len(change.ids), 0
+    while True:
+        n = len(model)
+        places = _checked(policy, Held(n, n_new, lambda: model.ledger.ids, _solution(model)))
+        if len(places):
+            step.solve(model, SampleChange(removed=places), method, trace)
+            step.commit_part()
+            n_left += len(places)
             n_new -= int(np.sum(places >= n - n_new))
-            if policy.timing != "in turn":
-                break
-        with deferred_interrupts():
-            announce(total, gone)
+        if len(places) == 0 or policy.timing != "in turn":
+            return n_left
 
 
-def _with_leaving(model: Model, change: Change, policy: Policy) -> tuple[Change, int]:
+def with_leaving(model: Model, change: SampleChange, policy: Policy) -> tuple[SampleChange, int]:
     """The change with what leaves in the same step, and how many that are.
 
     New samples among them are not even learned.
@@ -140,34 +121,3 @@ def _solution(model: Model) -> tuple[FloatArray, FloatArray, BoolArray]:
         decided[machine.at] |= bool(machine.u.any())
     at = model.position
     return weight[at], slack[at], decided[at]
-
-
-def _absorb(total: Outcome, step: Outcome) -> None:
-    """Count one step's work with that of the steps before."""
-    total.rounds += step.rounds
-    total.breakpoints += step.breakpoints
-    total.fallbacks += step.fallbacks
-    total.methods |= step.methods
-    for key, breakpoints in step.traces.items():
-        total.traces.setdefault(key, []).extend(breakpoints)
-
-
-class _undone_on_failure:
-    """Bring a model back to where it was if the block fails, however many steps it has made.
-
-    A copy of rows and weights is taken, which costs little beside a step where little is kept.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    def __enter__(self) -> None:
-        self._version = self._model.version
-        self._before = pack(self._model)
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is not None and self._model.version != self._version:
-            with deferred_interrupts():
-                former = unpack(self._before)
-                former.version = self._version
-                self._model.__dict__.update(former.__dict__)

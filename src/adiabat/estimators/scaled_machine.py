@@ -8,6 +8,7 @@ all scaled features and kernel values in one step that starts from the weights t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.engine.solver import Outcome
-from adiabat.estimators.atomic import all_or_nothing
-from adiabat.estimators.change import Change
+from adiabat.estimators.change import SampleChange
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.model import Model
+from adiabat.estimators.plan import after
+from adiabat.estimators.transaction import Transaction
 from adiabat.estimators.validation import (
     as_csr,
     check_rows,
@@ -30,7 +31,6 @@ from adiabat.estimators.validation import (
     require_force,
     same_parameter,
 )
-from adiabat.formulations import Formulation
 from adiabat.preprocessing.scaler import StandardScaler
 
 FloatArray = npt.NDArray[np.float64]
@@ -100,8 +100,8 @@ class ScaledMachine(BaseEstimator):
                     )
 
     def _begin(
-        self, X: Any, y: Any, sample_weight: Any, ids: Any, ledger: Ledger, started: float,
-        trace: bool = False, whole: bool = False,
+        self, step: Transaction, X: Any, y: Any, sample_weight: Any, ids: Any, ledger: Ledger,
+        started: float, trace: bool = False, whole: bool = False,
     ) -> None:  # fmt: skip
         """A new model from a first batch; `whole` if it is not the first of a stream."""
         self._validate_params()
@@ -121,16 +121,18 @@ class ScaledMachine(BaseEstimator):
         require_force(weights)
         names = ledger.validate_new(ids, X, rows.shape[0])
         scaler = self._fresh_scaler().fit(rows, sample_weight=unless_ones(weights))
-        machine._start(
-            scaler.transform(rows), targets, weights, names, ledger, started, trace, whole
-        )
-        self.__dict__.update(
-            estimator_=machine, scaler_=scaler, _raw=rows, _held_mode=self.mode
-        )  # fmt: skip
+        scaled = scaler.transform(rows)
+        model, change = machine._first(scaled, targets, weights, names, ledger, whole)
+        step.solve(model, change, machine.solver, trace)
+        with step.committing() as info:
+            machine._adopt(model, info, started, trace, n_added=len(names))
+            self.__dict__.update(
+                estimator_=machine, scaler_=scaler, _raw=rows, _held_mode=self.mode
+            )  # fmt: skip
 
     def _change(
-        self, started: float, X: Any = None, y: Any = None, sample_weight: Any = None,
-        ids: Any = None, removed: IntArray = NOBODY, trace: bool = False,
+        self, step: Transaction, started: float, X: Any = None, y: Any = None,
+        sample_weight: Any = None, ids: Any = None, removed: IntArray = NOBODY, trace: bool = False,
     ) -> None:  # fmt: skip
         """Samples in and out."""
         machine, model = self.estimator_, self._model
@@ -144,10 +146,8 @@ class ScaledMachine(BaseEstimator):
         raw = _joined(self._raw, removed, rows)
         scaler = self._scaler_after(removed, rows, weights, raw)
         scaled = scaler.transform(rows) if len(names) else None
-        change, formulation = machine._addition(scaled, targets, weights, names, removed)
-        self._carry_out(
-            change, formulation, scaler, raw, started, trace, len(names), len(removed)
-        )  # fmt: skip
+        change = machine._addition(scaled, targets, weights, names, removed)
+        self._apply(step, change, scaler, raw, started, trace, len(names), len(removed))
 
     def _check_batch(self, machine: Any, X: Any, y: Any, reset: bool = False) -> tuple[Any, Any]:
         if not machine._supervised:
@@ -174,37 +174,27 @@ class ScaledMachine(BaseEstimator):
             )
         return scaler
 
-    def _carry_out(
-        self, change: Change, formulation: Formulation, scaler: StandardScaler, raw: Any,
+    def _apply(
+        self, step: Transaction, change: SampleChange, scaler: StandardScaler, raw: Any,
         started: float, trace: bool = False, n_added: int = 0, n_removed: int = 0,
         n_revised: int = 0, anew: bool = False,
     ) -> None:  # fmt: skip
         """Change machine, scaler and rows together; in exact mode or `anew`, all features."""
         machine, model = self.estimator_, self._model
-
-        def announce(outcome: Outcome) -> None:
-            machine.gamma_ = model.kernel.gamma
-            machine._announce(outcome, started, trace, n_added, n_removed, n_revised)
+        step.require(model, machine.tol)
+        if raw.shape[0] and (anew or self._held_mode == "exact"):
+            target, weight = after(model, change)
+            known = change.formulation or model.formulation
+            change = replace(change, formulation=machine._rederived(known, target, weight))
+            scaled = scaler.transform(raw)
+            kernel = machine._make_kernel(scaled, weight)
+            if not (kernel.equals(model.kernel) and _same_scaling(scaler, self.scaler_)):
+                change = replace(change, kernel=kernel, rows=as_csr(scaled))
+        if anew or n_added or n_removed or n_revised or not model.is_judged:
+            step.solve(model, change, machine.solver, trace)
+        with step.committing() as info:
+            machine._adopt(model, info, started, trace, n_added, n_removed, n_revised)
             self.__dict__.update(scaler_=scaler, _raw=raw)
-
-        with all_or_nothing(machine):
-            model.tol = machine.tol
-            kernel, scaled = model.kernel, None
-            if raw.shape[0] and (anew or self._held_mode == "exact"):
-                target, weight = model.after(change)
-                formulation = machine._rederived(formulation, target, weight)
-                scaled = scaler.transform(raw)
-                kernel = machine._make_kernel(scaled, weight)
-            if not (anew or n_added or n_removed or n_revised) and model.is_judged:
-                announce(Outcome())
-            elif scaled is None or (
-                kernel.equals(model.kernel) and _same_scaling(scaler, self.scaler_)
-            ):
-                model.change(change, formulation, machine.solver, trace, announce)
-            else:
-                model.resolve(
-                    kernel, formulation, as_csr(scaled), machine.solver, announce, change, trace
-                )
 
 
 def unless_ones(weights: FloatArray) -> FloatArray | None:

@@ -24,6 +24,7 @@ from adiabat.estimators.libsvm_parameters import (
     filled,
     iterations,
 )
+from adiabat.estimators.model import Model
 from adiabat.estimators.regularization import AlongC, Shape
 from adiabat.estimators.scikit_learn import plain_svc
 from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr, read_only
@@ -393,9 +394,11 @@ CalibratedClassifierCV`.
         codes = self._classes_known().codes(model.target)
         self.classes_ = label_array([self._classes_known().label[code] for code in codes])
 
-    def _encode(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[CSVC, IntArray]:
+    def _encode(
+        self, labels: npt.NDArray[Any], weights: FloatArray, model: Model | None
+    ) -> tuple[CSVC, IntArray]:
         """Class codes of labels, and a formulation that knows the classes among them."""
-        known = self._classes_known()
+        known = self._formulation(None) if model is None else self._classes_known()
         code_of = {label: code for code, label in known.label.items()}
         if len(labels) <= FEW_LABELS:  # seldom is one of them new
             codes_of_few = [code_of.get(label) for label in labels.tolist()]
@@ -421,8 +424,10 @@ CalibratedClassifierCV`.
         if not fresh:
             return known, target
         factors = dict(known.class_weight)
-        every_target = np.concatenate([self._model.target, target])
-        every_weight = np.concatenate([self._model.weight, weights])
+        every_target, every_weight = target, weights
+        if model is not None:
+            every_target = np.concatenate([model.target, target])
+            every_weight = np.concatenate([model.weight, weights])
         factors.update(self._class_factors(fresh, code_of, every_target, every_weight))
         return CSVC(known.C, labels_of, factors), target
 

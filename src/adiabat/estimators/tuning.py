@@ -9,17 +9,18 @@ problem (P); kernel parameters need new kernel values, and the solution starts f
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from adiabat.engine.report import UpdateReport
-from adiabat.engine.solver import Outcome
-from adiabat.estimators.atomic import all_or_nothing
-from adiabat.estimators.change import Change
+from adiabat.engine.solver import SolveInfo
+from adiabat.estimators.change import SampleChange
 from adiabat.estimators.learner import OF_THE_KERNEL, SampleKeeper
 from adiabat.estimators.model import Model
+from adiabat.estimators.transaction import Transaction
 from adiabat.estimators.validation import as_csr
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel, make_kernel
@@ -49,7 +50,7 @@ class Tunable(SampleKeeper[Model]):
         formulation: Formulation = known
         return formulation
 
-    def _announce(self, outcome: Outcome, started: float, trace: bool = False) -> None:
+    def _adopt(self, model: Model, info: SolveInfo, started: float, trace: bool = False) -> None:
         raise NotImplementedError
 
     def retune(self, *, trace: bool = False, **params: Any) -> UpdateReport:
@@ -79,20 +80,8 @@ class Tunable(SampleKeeper[Model]):
         """
         started = time.perf_counter()
         self._require_fitted("retune")
-        self._require_unchanged()
-        self._check_retuning(params)
-        with all_or_nothing(self):
-            self.set_params(**params)
-            self._validate_params()
-            kernel = None
-            if self.kernel != "precomputed" and any(name in params for name in OF_THE_KERNEL):
-                kernel = self._kernel_of_samples()
-            self._settle(
-                kernel,
-                self._formulation(self._model.formulation, "class_weight" in params),
-                started,
-                trace,
-            )
+        with Transaction(self) as step:
+            self._retune(step, params, started, trace)
         return self.last_update_
 
     def refresh(self) -> UpdateReport:
@@ -108,34 +97,48 @@ class Tunable(SampleKeeper[Model]):
         started = time.perf_counter()
         self._require_fitted("refresh")
         self._require_unchanged()
-        with all_or_nothing(self):
+        with Transaction(self) as step:
             kernel = None if self.kernel == "precomputed" else self._kernel_of_samples()
-            self._settle(kernel, self._formulation(self._model.formulation, rederive=True), started)
+            formulation = self._formulation(self._model.formulation, rederive=True)
+            self._move(step, kernel, formulation, started)
         return self.last_update_
 
     # -- within ----------------------------------------------------------------------------------
 
-    def _settle(
-        self, kernel: Kernel | None, formulation: Formulation, started: float, trace: bool = False
+    def _retune(
+        self, step: Transaction, params: dict[str, Any], started: float, trace: bool
+    ) -> None:
+        """Set parameters and go to the optimum under them."""
+        self._require_unchanged()
+        self._check_retuning(params)
+        self.set_params(**params)
+        self._validate_params()
+        kernel = None
+        if self.kernel != "precomputed" and any(name in params for name in OF_THE_KERNEL):
+            kernel = self._kernel_of_samples()
+        formulation = self._formulation(self._model.formulation, "class_weight" in params)
+        self._move(step, kernel, formulation, started, trace)
+
+    def _move(
+        self,
+        step: Transaction,
+        kernel: Kernel | None,
+        formulation: Formulation,
+        started: float,
+        trace: bool = False,
     ) -> None:
         """Go to the optimum under other parameters, and hold them."""
         model = self._model
-        model.tol = self.tol
+        step.require(model, self.tol)
         self._hold_parameters()
-
-        def announce(outcome: Outcome) -> None:
-            self.gamma_ = model.kernel.gamma
-            self._announce(outcome, started, trace)
-
+        change = SampleChange(formulation=formulation)
         if kernel is not None and not kernel.equals(model.kernel):
-            rows = self._held_rows()
-            model.resolve(kernel, formulation, rows, self.solver, announce, trace=trace)
-        elif not model.is_judged or formulation.settle(model.target, model.weight).reshapes(
-            model.formulation
-        ):
-            model.change(Change(ids=[]), formulation, self.solver, trace, announce)
-        else:
-            announce(Outcome())
+            change = replace(change, kernel=kernel, rows=self._held_rows())
+        resolved = formulation.settle(model.target, model.weight)
+        if change.kernel or not model.is_judged or resolved.reshapes(model.formulation):
+            step.solve(model, change, self.solver, trace)
+        with step.committing() as info:
+            self._adopt(model, info, started, trace)
 
     def _held_rows(self) -> Any:
         return as_csr(self._model.features(np.arange(len(self._model))))

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from adiabat.engine.branch import Branch
-from adiabat.estimators.change import Change
+from adiabat.estimators.change import SampleChange
 from adiabat.estimators.labels import label_array
 from adiabat.estimators.model import Model
+from adiabat.estimators.transaction import Transaction
 from adiabat.estimators.validation import as_csr
 
 IntArray = npt.NDArray[np.int64]
@@ -29,7 +30,9 @@ def without(estimator: Any, places: IntArray) -> Any:
     """The estimator without the samples at these places in the order of `ids_`."""
     started = time.perf_counter()
     view = branch_of(estimator)
-    view._apply(Change(ids=[], removed=places), started, n_removed=len(places))
+    change = SampleChange(removed=places)
+    with Transaction(view) as step:
+        view._apply(step, view._model, change, started, n_removed=len(places))
     return view
 
 
