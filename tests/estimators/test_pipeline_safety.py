@@ -22,7 +22,7 @@ from adiabat.archive import read_archive, write_archive
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import Samples
 from adiabat.engine.solver import Solver
-from adiabat.estimators.model import Model
+from adiabat.estimators.kernel.model import Model
 from adiabat.preprocessing.moments import Moments
 
 RNG = np.random.default_rng(5)

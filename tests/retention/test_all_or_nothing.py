@@ -12,7 +12,7 @@ import pytest
 from adiabat import SVC
 from adiabat.engine.machine import Machine
 from adiabat.engine.solver import Solver
-from adiabat.estimators.transaction import Transaction
+from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.retention import Budget, Policy, Reserve, Support, Window
 
 from laws.compare import exact_state

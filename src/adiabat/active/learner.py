@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.active.queries import class_values, first_places, require_count, require_strategy
 from adiabat.engine.report import UpdateReport
+from adiabat.estimators.arguments.validation import as_csr, n_rows
 from adiabat.estimators.svc import SVC
-from adiabat.estimators.validation import as_csr, n_rows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

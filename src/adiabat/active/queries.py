@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from adiabat.estimators import votes
+from adiabat.estimators.arguments.validation import n_rows
+from adiabat.estimators.kernel import votes
 from adiabat.estimators.svc import SVC
-from adiabat.estimators.validation import n_rows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

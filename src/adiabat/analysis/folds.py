@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.least_squares_analysis import Analysis
-from adiabat.estimators.pipeline import IncrementalPipeline
-from adiabat.estimators.without import independent, own_rows, own_targets, without
+from adiabat.estimators.least_squares.analysis import Analysis
+from adiabat.estimators.what_if.copies import independent, own_rows, own_targets, without
 from adiabat.inputs import require_csr
 
 IntArray = npt.NDArray[np.int64]

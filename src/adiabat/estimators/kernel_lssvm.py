@@ -13,11 +13,11 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array
 
-from adiabat.estimators.kernel_least_squares import KernelLeastSquares
-from adiabat.estimators.labels import OneAgainstRest, require_among
-from adiabat.estimators.leave_one_out import LeaveOneOut
-from adiabat.estimators.left_out import LeaveOneOutRegression
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.arguments.labels import OneAgainstRest, require_among
+from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.kernel_least_squares_machine import KernelLeastSquares
+from adiabat.estimators.what_if.leave_one_out import LeaveOneOut
+from adiabat.estimators.what_if.without_each import LeaveOneOutRegression
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -20,17 +20,8 @@ from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.engine.solver import SolveInfo
 from adiabat.errors import ModelFileError
-from adiabat.estimators.change import SampleChange
-from adiabat.estimators.evidence import certify
-from adiabat.estimators.indices import by_ids
-from adiabat.estimators.ledger import Ledger
-from adiabat.estimators.model import Model
-from adiabat.estimators.persistence import load_state, pack, save_state, unpack
-from adiabat.estimators.reading import report_from
-from adiabat.estimators.retaining import retain, with_leaving
-from adiabat.estimators.transaction import Transaction
-from adiabat.estimators.tuning import Tunable
-from adiabat.estimators.validation import (
+from adiabat.estimators.arguments.indices import by_ids
+from adiabat.estimators.arguments.validation import (
     as_csr,
     check_kernel_rows,
     check_weights,
@@ -38,7 +29,16 @@ from adiabat.estimators.validation import (
     require_force,
     require_square,
 )
-from adiabat.estimators.what_if import WhatIf
+from adiabat.estimators.files.reading import report_from
+from adiabat.estimators.kernel.change import SampleChange
+from adiabat.estimators.kernel.evidence import certify
+from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.kernel.persistence import load_state, pack, save_state, unpack
+from adiabat.estimators.kernel.retaining import retain, with_leaving
+from adiabat.estimators.kernel.transaction import Transaction
+from adiabat.estimators.kernel.tuning import Tunable
+from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.what_if.what_if import WhatIf
 from adiabat.formulations import Formulation
 
 FloatArray = npt.NDArray[np.float64]

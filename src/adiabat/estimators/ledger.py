@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from adiabat._core.rows import without
 from adiabat.errors import IdError, ModelFileError
-from adiabat.estimators.indices import names_in
+from adiabat.estimators.arguments.indices import names_in
 
 __all__ = ["Id", "Ledger"]
 

@@ -12,11 +12,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from adiabat.errors import NotLearnedError
-from adiabat.estimators.labels import OneAgainstRest, label_array, label_places, require_among
-from adiabat.estimators.least_squares_analysis import Analysis
-from adiabat.estimators.least_squares_merge import Merging
-from adiabat.estimators.least_squares_rows import Plan, Rows
-from adiabat.estimators.validation import MAX_TOL
+from adiabat.estimators.arguments.labels import (
+    OneAgainstRest,
+    label_array,
+    label_places,
+    require_among,
+)
+from adiabat.estimators.arguments.validation import MAX_TOL
+from adiabat.estimators.least_squares.analysis import Analysis
+from adiabat.estimators.least_squares.merge import Merging
+from adiabat.estimators.least_squares.rows import Plan, Rows
 from adiabat.lssvm.machine import LeastSquares
 
 FloatArray = npt.NDArray[np.float64]

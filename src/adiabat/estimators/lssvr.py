@@ -12,10 +12,10 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_array
 
-from adiabat.estimators.least_squares_analysis import Analysis
-from adiabat.estimators.least_squares_merge import Merging
-from adiabat.estimators.least_squares_rows import Plan, Rows
-from adiabat.estimators.validation import MAX_TOL
+from adiabat.estimators.arguments.validation import MAX_TOL
+from adiabat.estimators.least_squares.analysis import Analysis
+from adiabat.estimators.least_squares.merge import Merging
+from adiabat.estimators.least_squares.rows import Plan, Rows
 from adiabat.lssvm.machine import LeastSquares
 
 FloatArray = npt.NDArray[np.float64]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators.left_out import LeaveOneOutNovelty, values_without
 from adiabat.estimators.single_machine import SingleMachine
+from adiabat.estimators.what_if.without_each import LeaveOneOutNovelty, values_without
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adiabat.estimators.arguments.validation import read_only
 from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.validation import read_only
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -14,20 +14,25 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators import votes
-from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.labels import check_labels, exact_labels, label_array, require_among
-from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
-from adiabat.estimators.libsvm_parameters import (
+from adiabat.estimators.arguments.labels import (
+    check_labels,
+    exact_labels,
+    label_array,
+    require_among,
+)
+from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS, as_csr, read_only
+from adiabat.estimators.kernel import votes
+from adiabat.estimators.kernel.libsvm_parameters import (
     LIBSVM_CONSTRAINTS,
     LibsvmParameters,
     filled,
     iterations,
 )
-from adiabat.estimators.model import Model
-from adiabat.estimators.regularization import AlongC, Shape
-from adiabat.estimators.scikit_learn import plain_svc
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr, read_only
+from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.kernel.regularization import AlongC, Shape
+from adiabat.estimators.kernel.scikit_learn import plain_svc
+from adiabat.estimators.kernel_machine import KernelMachine
+from adiabat.estimators.what_if.leave_one_out import LeaveOneOut, leave_one_out
 from adiabat.formulations.c_svc import CSVC
 from adiabat.retention import Policy
 

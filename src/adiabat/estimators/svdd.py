@@ -12,9 +12,9 @@ import numpy.typing as npt
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS, as_csr, n_rows
+from adiabat.estimators.kernel.scikit_learn import plain_sphere
 from adiabat.estimators.novelty import NoveltyDetector
-from adiabat.estimators.scikit_learn import plain_sphere
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr, n_rows
 from adiabat.formulations.svdd import Sphere
 from adiabat.retention import Policy
 

@@ -14,12 +14,12 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators.left_out import LeaveOneOutRegression, values_without
-from adiabat.estimators.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
-from adiabat.estimators.regularization import AlongC, Shape
-from adiabat.estimators.scikit_learn import plain_svr
+from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.kernel.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
+from adiabat.estimators.kernel.regularization import AlongC, Shape
+from adiabat.estimators.kernel.scikit_learn import plain_svr
 from adiabat.estimators.single_machine import SingleMachine
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.what_if.without_each import LeaveOneOutRegression, values_without
 from adiabat.formulations.epsilon_svr import EpsilonSVR
 from adiabat.retention import Policy
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from adiabat.archive import HeldArchive, pack_archive, unpack_archive
-from adiabat.estimators.loading import load
+from adiabat.estimators.files.loading import load
 from adiabat.store.settings import Settings
 from adiabat.store.tasks import TASKS, is_fitted
 

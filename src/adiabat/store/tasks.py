@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError, StoreDamagedError
+from adiabat.estimators.incremental_pipeline import IncrementalPipeline
+from adiabat.estimators.kernel.sets import sample_sets
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
-from adiabat.estimators.pipeline import IncrementalPipeline
-from adiabat.estimators.sets import sample_sets
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The model without some of its samples, beside the model itself, which is not touched.
+
+All of them leave in one step (KT09), from the optimum with them, on a branch of the solver. What
+comes of it is an estimator that predicts, scores, certifies and can be retuned; it learns nothing
+further. A copy of it (`independent`) does.
+"""
+
+from __future__ import annotations
+
+import time
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_classifier
+
+from adiabat.engine.branch import Branch
+from adiabat.estimators.arguments.labels import label_array
+from adiabat.estimators.arguments.validation import as_csr
+from adiabat.estimators.kernel.change import SampleChange
+from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.kernel.transaction import Transaction
+
+IntArray = npt.NDArray[np.int64]
+
+
+def without(estimator: Any, places: IntArray) -> Any:
+    """The estimator without the samples at these places in the order of `ids_`."""
+    started = time.perf_counter()
+    view = branch_of(estimator)
+    change = SampleChange(removed=places)
+    with Transaction(view) as step:
+        view._apply(step, view._model, change, started, n_removed=len(places))
+    return view
+
+
+def branch_of(estimator: Any) -> Any:
+    """The estimator beside itself: what it is then told, the first does not hear."""
+    view = nameless(estimator)
+    view._model = _branch(estimator._model)
+    return view
+
+
+def nameless(estimator: Any) -> Any:
+    """The same estimator without names of features: what it is asked about comes as arrays."""
+    view = object.__new__(type(estimator))
+    view.__dict__.update(estimator.__dict__)
+    view.__dict__.pop("feature_names_in_", None)
+    return view
+
+
+def independent(view: Any, estimator: Any) -> Any:
+    """A view made an estimator of its own, as whole as the one that it was taken from."""
+    twin = deepcopy(view)
+    if hasattr(estimator, "feature_names_in_"):
+        twin.feature_names_in_ = estimator.feature_names_in_.copy()
+    return twin
+
+
+def _branch(model: Model) -> Model:
+    branch = Model(model.kernel, model.solver.tol, model.formulation, model.ledger.copy())
+    branch.solver = Branch(model.solver)
+    branch.position, branch.target = model.position.copy(), model.target.copy()
+    branch.weight, branch.version = model.weight.copy(), model.version
+    return branch
+
+
+def own_rows(estimator: Any) -> Any:
+    """What the model was taught, in the order of `ids_`: features, or the kernel matrix."""
+    model: Model = estimator._model
+    if model.kernel.name == "precomputed":
+        return model.given_kernel()
+    return as_csr(model.features(np.arange(len(model))))
+
+
+def own_targets(estimator: Any) -> npt.NDArray[Any] | None:
+    """Labels or numbers, in the order of `ids_`; None where there are none."""
+    model: Model = estimator._model
+    if not estimator._supervised:
+        return None
+    if is_classifier(estimator):
+        formulation: Any = model.formulation
+        codes = formulation.codes(model.target)
+        labels = label_array([formulation.label[code] for code in codes])
+        order = np.argsort(codes)
+        return np.asarray(labels[order[np.searchsorted(np.asarray(codes)[order], model.target)]])
+    return model.target.copy()
+
+
+def rows_for(view: Any, estimator: Any, places: IntArray) -> Any:
+    """Samples of the estimator as the view wants to be asked about them."""
+    model: Model = estimator._model
+    if model.kernel.name != "precomputed":
+        return as_csr(model.features(places))
+    data = model.solver.samples.data
+    return data[np.ix_(model.position[places], view._model.position)]
