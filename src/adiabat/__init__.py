@@ -39,10 +39,7 @@ if TYPE_CHECKING:
     from adiabat.estimators.svc import SVC
     from adiabat.estimators.svdd import SVDD
     from adiabat.estimators.svr import SVR
-    from adiabat.estimators.what_if.groups import LeaveOut
-    from adiabat.estimators.what_if.influence import Influence
-    from adiabat.estimators.what_if.leave_one_out import LeaveOneOut
-    from adiabat.estimators.what_if.preview import Preview
+    from adiabat.estimators.what_if.results import Influence, LeaveOneOut, LeaveOut, Preview
     from adiabat.preprocessing.scaler import StandardScaler
     from adiabat.store import create_store, open_store, restore_store
     from adiabat.versions import show_versions
@@ -50,15 +47,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "Certificate": "certificate",
     "IncrementalPipeline": "estimators.incremental_pipeline",
-    "Influence": "estimators.what_if.influence",
+    "Influence": "estimators.what_if.results",
     "KernelLSSVC": "estimators.kernel_lssvm",
     "KernelLSSVR": "estimators.kernel_lssvm",
     "LSSVC": "estimators.lssvc",
     "LSSVR": "estimators.lssvr",
-    "LeaveOneOut": "estimators.what_if.leave_one_out",
-    "LeaveOut": "estimators.what_if.groups",
+    "LeaveOneOut": "estimators.what_if.results",
+    "LeaveOut": "estimators.what_if.results",
     "OneClassSVM": "estimators.one_class_svm",
-    "Preview": "estimators.what_if.preview",
+    "Preview": "estimators.what_if.results",
     "RegularizationPath": "estimators.kernel.regularization",
     "SVC": "estimators.svc",
     "SVDD": "estimators.svdd",

@@ -22,7 +22,7 @@ from adiabat.archive import read_archive, write_archive
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import Samples
 from adiabat.engine.solver import Solver
-from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.kernel import plan
 from adiabat.preprocessing.moments import Moments
 
 RNG = np.random.default_rng(5)
@@ -95,7 +95,8 @@ INNER = [
     (Moments, "change"),
     (Moments, "variance"),
     (StandardScaler, "transform"),
-    (Model, "after"),
+    (plan, "after"),
+    (plan.Plan, "row_changes"),
     (Samples, "add"),
     (Machine, "begin"),
     (Solver, "refresh"),

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_array
 from adiabat.estimators.arguments.labels import OneAgainstRest, require_among
 from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS
 from adiabat.estimators.kernel_least_squares_machine import KernelLeastSquares
-from adiabat.estimators.what_if.leave_one_out import LeaveOneOut
-from adiabat.estimators.what_if.without_each import LeaveOneOutRegression
+from adiabat.estimators.what_if.results import LeaveOneOut, LeaveOneOutRegression
 
 FloatArray = npt.NDArray[np.float64]
 

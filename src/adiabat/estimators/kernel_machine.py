@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verbs that every kernel machine shares: learn, unlearn, correct, certify, save.
+"""What every kernel machine can do: learn, unlearn, correct, retune, ask, certify, save.
 
 A subclass says what its targets are (`_check_targets`, `_encode`), which formulation its parameters
 stand for (`_formulation`), and what follows from a change (`_after_change`). A call either succeeds
 or leaves the estimator as it was.
+
+A parameter that shapes the optimum is held from `fit` on. `retune` changes some of them and moves
+the model to the new optimum: C, epsilon, nu and class weights only move boxes, targets and sums of
+problem (P); kernel parameters need new kernel values, and the solution starts from the old one.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,22 +41,45 @@ from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.persistence import load_state, pack, save_state, unpack
 from adiabat.estimators.kernel.retaining import retain, with_leaving
 from adiabat.estimators.kernel.transaction import Transaction
-from adiabat.estimators.kernel.tuning import Tunable
+from adiabat.estimators.learner import OF_THE_KERNEL, SampleKeeper
 from adiabat.estimators.ledger import Ledger
-from adiabat.estimators.what_if.what_if import WhatIf
+from adiabat.estimators.what_if.groups import leave_out
+from adiabat.estimators.what_if.influence import Loss, influence
+from adiabat.estimators.what_if.preview import preview
+from adiabat.estimators.what_if.results import Influence, LeaveOut, Preview
 from adiabat.formulations import Formulation
+from adiabat.kernels import Kernel, make_kernel
+from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-class KernelMachine(Tunable, WhatIf):
+class KernelMachine(SampleKeeper[Model]):
     """Base of the estimators that keep their samples and follow their optimum."""
+
+    _checked_parameters: tuple[Any, ...]
+    #: Which samples stay when others are learned; an estimator may make it a parameter.
+    retain: Policy | None = None
+    #: Parameters of the formulation.
+    _shaping: ClassVar[tuple[str, ...]] = ()
 
     # -- what a subclass says --------------------------------------------------------------------
 
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
         raise NotImplementedError
+
+    def _formulation(self, held: Formulation | None, rederive: bool = False) -> Formulation:
+        """What the parameters stand for, on the samples of the model if there is one.
+
+        What the formulation so far took from data is held, unless it is to be taken again.
+        """
+        raise NotImplementedError
+
+    def _rederived(self, known: Any, target: npt.NDArray[Any], weight: FloatArray) -> Formulation:
+        """The formulation, with what it takes from data taken from these samples."""
+        formulation: Formulation = known
+        return formulation
 
     def _encode(
         self, targets: npt.NDArray[Any], weights: FloatArray, model: Model | None
@@ -192,6 +220,162 @@ class KernelMachine(Tunable, WhatIf):
             n_added, n_removed = len(change.ids), len(change.removed)
             self._apply(step, model, change, started, trace, n_added=n_added, n_removed=n_removed)
         return self.last_update_
+
+    def retune(self, *, trace: bool = False, **params: Any) -> UpdateReport:
+        """Change parameters of the fitted model; it follows the optimum there.
+
+        Parameters
+        ----------
+        trace : bool, default=False
+            Follow the path and record every breakpoint in the report's `trace`. There is none from
+            kernel to kernel: it is then the path on which all samples are learned anew.
+        **params
+            Parameters of the constructor with their new values. ``gamma="scale"`` and
+            ``class_weight="balanced"`` are taken from the samples now in the model.
+
+        Returns
+        -------
+        UpdateReport
+
+        Examples
+        --------
+        >>> from adiabat import SVC
+        >>> model = SVC(C=1.0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+        >>> model.retune(C=10.0).certificate.ok
+        True
+        >>> model.C
+        10.0
+        """
+        started = time.perf_counter()
+        self._require_fitted("retune")
+        with Transaction(self) as step:
+            self._retune(step, params, started, trace)
+        return self.last_update_
+
+    def refresh(self) -> UpdateReport:
+        """Take again from the samples now in the model what was taken from data and then held.
+
+        That is ``gamma="scale"`` and ``class_weight="balanced"``. The model is then the one that
+        `fit` would give on these samples, and nothing of those forgotten is left in it.
+
+        Returns
+        -------
+        UpdateReport
+        """
+        started = time.perf_counter()
+        self._require_fitted("refresh")
+        self._require_unchanged()
+        with Transaction(self) as step:
+            kernel = None if self.kernel == "precomputed" else self._kernel_of_samples()
+            formulation = self._formulation(self._model.formulation, rederive=True)
+            self._move(step, kernel, formulation, started)
+        return self.last_update_
+
+    # -- what would be: models that the fitted one is not ----------------------------------------
+
+    def leave_out(self, groups: Any, n_jobs: int | None = None) -> LeaveOut:
+        """What the model would say of each group of samples, had it never learned that group.
+
+        Each group leaves the full model in one step, exactly and without a refit; gamma and class
+        weights stay as they are. The model is not changed.
+
+        Parameters
+        ----------
+        groups : array of shape (n_samples,), or list of lists of ids
+            A label for each sample in the order of `ids_`, or the ids of each group; samples that
+            are in no list stay in every model.
+        n_jobs : int or None, default=None
+            Groups left out at a time, as in joblib; threads, unless
+            :func:`joblib.parallel_config` says otherwise.
+
+        Returns
+        -------
+        LeaveOut
+
+        Examples
+        --------
+        >>> from adiabat import SVC
+        >>> model = SVC(kernel="linear", C=10.0)
+        >>> _ = model.fit([[0.0], [1.0], [1.2], [2.0], [3.0]], [0, 0, 1, 1, 1])
+        >>> model.leave_out([[1, 2], [4]]).correct
+        array([ True,  True,  True])
+        """
+        self._require_askable()
+        return leave_out(self, groups, n_jobs)
+
+    def preview(
+        self,
+        remove: Any = (),
+        X: Any = None,
+        y: Any = None,
+        *,
+        at: Any = None,
+        sample_weight: Any = None,
+    ) -> Preview:
+        """How decision values would change if samples were unlearned and others learned.
+
+        The model is not changed; `update` with the same arguments makes it so. Policies of
+        `retain` are not applied.
+
+        Parameters
+        ----------
+        remove : id or sequence of ids, default=()
+            Samples to unlearn.
+        X, y, sample_weight : optional
+            Samples to learn, as in `partial_fit`.
+        at : {array, data frame, sparse} of shape (n_points, n_features), optional
+            Where to decide; by default at the samples that stay. With ``kernel="precomputed"``,
+            kernel values against the samples of `ids_`, then against the rows of X.
+
+        Returns
+        -------
+        Preview
+
+        Examples
+        --------
+        >>> from adiabat import SVC
+        >>> model = SVC(kernel="linear", C=10.0).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+        >>> model.preview(remove=[1], at=[[1.0]]).change.round(6)
+        array([1.])
+        """
+        self._require_askable()
+        return preview(self, remove, X, y, sample_weight, at)
+
+    def influence(
+        self, X_val: Any, y_val: Any, loss: str | Loss | None = None, n_jobs: int | None = None
+    ) -> Influence:
+        """What each sample is worth: the change of a validation loss when it goes, exactly.
+
+        Samples without weight have none, unless the sum of weights or b hangs on them. The model
+        is not changed.
+
+        Parameters
+        ----------
+        X_val, y_val
+            Validation points and their targets; +1 inside and -1 outside for models of one class.
+        loss : str or callable, optional
+            The mean of ``"hinge"`` (default) or ``"zero_one"`` for labels and one class, of
+            ``"squared"`` (default) or ``"absolute"`` for numbers; or a function of (y_val,
+            decision values) that gives a number. Of more than two classes, the hinge is that of
+            the row's own decision value less the largest other.
+        n_jobs : int or None, default=None
+            Samples removed at a time, in threads.
+
+        Returns
+        -------
+        Influence
+
+        Examples
+        --------
+        >>> from adiabat import SVR
+        >>> model = SVR(kernel="linear", C=10.0, epsilon=0.0)
+        >>> _ = model.fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 9.0])
+        >>> found = model.influence([[4.0]], [4.0], loss="absolute")
+        >>> int(found.ids[found.change.argmin()])
+        3
+        """
+        self._require_askable()
+        return influence(self, X_val, y_val, loss, n_jobs)
 
     # -- evidence and files ----------------------------------------------------------------------
 
@@ -394,3 +578,77 @@ class KernelMachine(Tunable, WhatIf):
         if self.kernel == "precomputed" or callable(self.kernel):
             return np.full(X.shape[0], model.solver.samples.largest)
         return model.kernel.diagonal(X)
+
+    def _require_askable(self) -> None:
+        check_is_fitted(self)
+        self._require_unchanged()
+
+    def _retune(
+        self, step: Transaction, params: dict[str, Any], started: float, trace: bool
+    ) -> None:
+        """Set parameters and go to the optimum under them."""
+        self._require_unchanged()
+        self._check_retuning(params)
+        self.set_params(**params)
+        self._validate_params()
+        kernel = None
+        if self.kernel != "precomputed" and any(name in params for name in OF_THE_KERNEL):
+            kernel = self._kernel_of_samples()
+        formulation = self._formulation(self._model.formulation, "class_weight" in params)
+        self._move(step, kernel, formulation, started, trace)
+
+    def _move(
+        self,
+        step: Transaction,
+        kernel: Kernel | None,
+        formulation: Formulation,
+        started: float,
+        trace: bool = False,
+    ) -> None:
+        """Go to the optimum under other parameters, and hold them."""
+        model = self._model
+        step.require(model, self.tol)
+        self._hold_parameters()
+        change = SampleChange(formulation=formulation)
+        if kernel is not None and not kernel.equals(model.kernel):
+            change = replace(change, kernel=kernel, rows=self._held_rows())
+        resolved = formulation.settle(model.target, model.weight)
+        if change.kernel or not model.is_judged or resolved.reshapes(model.formulation):
+            step.solve(model, change, self.solver, trace)
+        with step.committing() as info:
+            self._adopt(model, info, started, trace)
+
+    def _held_rows(self) -> Any:
+        return as_csr(self._model.features(np.arange(len(self._model))))
+
+    def _kernel_of_samples(self) -> Kernel:
+        """The kernel that the parameters stand for on the samples held."""
+        return self._make_kernel(self._held_rows(), self._model.weight)
+
+    def _make_kernel(self, X: Any, weights: FloatArray) -> Kernel:
+        return make_kernel(
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=X,
+            sample_weight=weights,
+            shift_free=self._formulation(None).shift_free,
+        )
+
+    def _hold_parameters(self) -> None:
+        held = (*self._shaping, *OF_THE_KERNEL)
+        self._held_parameters = {name: getattr(self, name) for name in held}
+        self._checked_parameters = (self.tol, self.solver, self.retain)
+
+    def _require_unchanged(self) -> None:
+        """What shaped the optimum so far must shape it further; the rest must be valid."""
+        others = (self.tol, self.solver, self.retain)
+        if others != self._checked_parameters:
+            self._validate_params()
+            self._checked_parameters = others
+        super()._require_unchanged()
+
+    def _held_fixed(self) -> dict[str, Any]:
+        """What retraining has to hold fixed to give this model."""
+        return self._kernel_held()

@@ -31,9 +31,19 @@ from adiabat.estimators.arguments.validation import (
 )
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.learner import Learner
+from adiabat.estimators.least_squares.analysis import (
+    CrossValidation,
+    RhoPath,
+    cross_validate,
+    leave_one_out,
+    own_rows,
+    rho_path,
+)
 from adiabat.estimators.least_squares.files import load_state, save_state
+from adiabat.estimators.least_squares.merge import joined_moments, require_like
 from adiabat.estimators.least_squares.row_hashes import Content, RowHashes
-from adiabat.estimators.least_squares.rows import Plan, Rows, added_none
+from adiabat.estimators.least_squares.rows import Rows, TargetPlan, added_none
+from adiabat.estimators.what_if.results import LeaveOneOut, LeaveOneOutRegression
 from adiabat.feature_maps import description, same_map, spelled_out
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify, require_possible
@@ -60,16 +70,32 @@ class LeastSquaresMachine(Learner[LeastSquares]):
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
         raise NotImplementedError
 
-    def _plan(self, added: Rows, removed: Rows) -> Plan:
+    def _plan(self, added: Rows, removed: Rows) -> TargetPlan:
         """What becomes of the targets when these rows come and go."""
         raise NotImplementedError
 
-    def _columns(self, y: Any, plan: Plan) -> FloatArray:
+    def _columns(self, y: Any, plan: TargetPlan) -> FloatArray:
         """Targets as numbers, one column each."""
         raise NotImplementedError
 
-    def _adopt(self, model: LeastSquares, plan: Plan) -> LeastSquares:
+    def _adopt(self, model: LeastSquares, plan: TargetPlan) -> LeastSquares:
         """The machine without targets that left; sets the subclass's attributes."""
+        raise NotImplementedError
+
+    def _joint_plan(self, other: Any, sign: float) -> tuple[TargetPlan, list[int | None]]:
+        """What becomes of the targets, and where those of the other were in its own moments."""
+        raise NotImplementedError
+
+    def _last_of_its_kind(self, y: Any) -> npt.NDArray[np.bool_]:
+        """Rows without which a target would be gone."""
+        raise NotImplementedError
+
+    def _concluded(self, outputs: FloatArray) -> tuple[FloatArray, npt.NDArray[Any]]:
+        """Outputs in the form of `decision_function`, and what they predict."""
+        raise NotImplementedError
+
+    def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
+        """The outputs at a row of the model that unlearned it."""
         raise NotImplementedError
 
     # -- learn and unlearn -----------------------------------------------------------------------
@@ -206,6 +232,139 @@ class LeastSquaresMachine(Learner[LeastSquares]):
                 n_added=len(added), n_removed=len(removed),
             )  # fmt: skip
         return self.last_update_
+
+    def merge(self, other: Any) -> Any:
+        """Take in all that another model learned, of other rows.
+
+        Parameters
+        ----------
+        other : model of the same kind
+            With the same rho, feature map and intercept, fitted on as many columns. It is not
+            changed.
+
+        Returns
+        -------
+        self
+            The model of the rows of both, however they are ordered or grouped.
+        """
+        return self._join(other, 1.0)
+
+    def subtract(self, other: Any) -> Any:
+        """Take out what another model learned, once merged into this one.
+
+        Parameters
+        ----------
+        other : model of the same kind
+            As in `merge`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotLearnedError
+            If the moments show that this model never had all the rows of the other.
+        """
+        return self._join(other, -1.0)
+
+    def retune(self, **params: Any) -> UpdateReport:
+        """Change `rho` or `tol` of the fitted model, from the moments alone.
+
+        Parameters
+        ----------
+        **params
+            The new values, such as ``rho=10.0``.
+
+        Returns
+        -------
+        UpdateReport
+        """
+        started = time.perf_counter()
+        self._require_fitted("retune")
+        self._require_unchanged()
+        self._check_retuning(params)
+        with all_or_nothing(self):
+            self.set_params(**params)
+            self._validate_params()
+            before = self._model
+            self._model = self._resolved(before, before.moments.copy(), before.combine)
+            self._held_parameters = {**self._held_parameters, "rho": self.rho}
+            self._report(self._model, started)
+        return self.last_update_
+
+    # -- without some rows, with another rho -----------------------------------------------------
+
+    def cross_validate(
+        self,
+        X: Any,
+        y: Any,
+        cv: Any = None,
+        *,
+        groups: Any = None,
+        scoring: Any = None,
+        sample_weight: Any = None,
+    ) -> CrossValidation:
+        """Exact cross-validation: one fold at a time is unlearned from the full model.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows that the model was trained on, all of them.
+        cv : int, splitter or iterable of (train, test), default=None
+            As in scikit-learn. Rows that are not in the training set of a split are unlearned for
+            it, with their weights; if those are more than half, the training set is learned anew.
+            Scores count every row alike, as in scikit-learn.
+        groups : array, optional
+            For splitters that need them.
+        scoring : str or callable, optional
+            A scorer; by default accuracy or R^2.
+
+        Returns
+        -------
+        CrossValidation
+        """
+        started = time.perf_counter()
+        rows = own_rows(self, X, y, sample_weight)
+        return cross_validate(self, rows, cv, groups, scoring, started)
+
+    def leave_one_out(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> LeaveOneOut | LeaveOneOutRegression:
+        """What each row would get from the model without it, in closed form.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows that the model was trained on, all of them.
+
+        Returns
+        -------
+        LeaveOneOut or LeaveOneOutRegression
+            As of :class:`SVC` and :class:`SVR`; its ids are the places in X. Removals are counted
+            for rows that decide so much alone that the closed form would lose digits.
+        """
+        return leave_one_out(self, own_rows(self, X, y, sample_weight))
+
+    def rho_path(
+        self, rho: Any, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> RhoPath:
+        """Solutions for several rho, from one eigendecomposition.
+
+        Parameters
+        ----------
+        rho : array of shape (n,)
+            Values above 0.
+        X, y, sample_weight : optional
+            The rows that the model was trained on, for the leave-one-out error of each rho.
+
+        Returns
+        -------
+        RhoPath
+        """
+        check_is_fitted(self)
+        rows = None if X is None else own_rows(self, X, y, sample_weight)
+        return rho_path(self, rho, rows)
 
     # -- evidence and files ----------------------------------------------------------------------
 
@@ -356,7 +515,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         return Content(rows.X, None, np.column_stack([weights, rows.y]))
 
     def _solved(
-        self, before: LeastSquares | None, plan: Plan, batches: list[Batch], approximate: bool
+        self, before: LeastSquares | None, plan: TargetPlan, batches: list[Batch], approximate: bool
     ) -> LeastSquares:
         """The machine after a change; errors in the words of the user."""
         rho = float(self.rho)
@@ -435,3 +594,34 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         batch = Batch(X, np.empty((X.shape[0], 0)), None, 1.0, self._features)
         blocks = batch.blocks(0, len(batch))
         return np.concatenate([self._model.decide(phi) for phi, _, _ in blocks])
+
+    def _join(self, other: Any, sign: float) -> Any:
+        started = time.perf_counter()
+        verb = "merge" if sign > 0.0 else "subtract"
+        self._require_fitted(verb)
+        self._require_unchanged()
+        require_like(self, other)
+        with all_or_nothing(self):
+            plan, theirs = self._joint_plan(other, sign)
+            moments = joined_moments(self, other, plan, theirs, sign)
+            hashes = self._hashes
+            if hashes is not None:
+                hashes = (hashes.merged if sign > 0.0 else hashes.subtracted)(other._hashes)
+            model = self._resolved(self._model, moments, plan.combine)
+            self._model, self._hashes = self._adopt(model, plan), hashes
+            n = len(other._model)
+            self._report(self._model, started, n if sign > 0.0 else 0, n if sign < 0.0 else 0)
+        return self
+
+    def _resolved(self, before: LeastSquares, moments: Any, combine: Any) -> LeastSquares:
+        try:
+            return LeastSquares.solved(
+                moments, float(self.rho), before.intercept, self.tol, combine
+            )
+        except IndefiniteMatrix as error:
+            raise NotLearnedError(
+                "other has rows that this model never learned: without them rho*I + Phi'Phi would "
+                "not be positive definite"
+            ) from error
+        except NotSettled as error:
+            raise self._too_singular(str(error)) from error

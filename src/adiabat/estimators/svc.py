@@ -32,7 +32,8 @@ from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.regularization import AlongC, Shape
 from adiabat.estimators.kernel.scikit_learn import plain_svc
 from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.what_if.leave_one_out import LeaveOneOut, leave_one_out
+from adiabat.estimators.what_if.leave_one_out import leave_one_out
+from adiabat.estimators.what_if.results import LeaveOneOut
 from adiabat.formulations.c_svc import CSVC
 from adiabat.retention import Policy
 

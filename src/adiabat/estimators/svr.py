@@ -19,7 +19,8 @@ from adiabat.estimators.kernel.libsvm_parameters import LIBSVM_CONSTRAINTS, Libs
 from adiabat.estimators.kernel.regularization import AlongC, Shape
 from adiabat.estimators.kernel.scikit_learn import plain_svr
 from adiabat.estimators.single_machine import SingleMachine
-from adiabat.estimators.what_if.without_each import LeaveOneOutRegression, values_without
+from adiabat.estimators.what_if.leave_one_out import leave_one_out_values
+from adiabat.estimators.what_if.results import LeaveOneOutRegression
 from adiabat.formulations.epsilon_svr import EpsilonSVR
 from adiabat.retention import Policy
 
@@ -150,7 +151,7 @@ class SVR(LibsvmParameters, RegressorMixin, AlongC, SingleMachine):
         """
         check_is_fitted(self)
         self._require_unchanged()
-        values, removals = values_without(self, n_jobs, progress)
+        values, removals = leave_one_out_values(self, n_jobs, progress)
         model = self._model
         return LeaveOneOutRegression(model.ledger.ids, model.target.copy(), values, removals)
 

@@ -22,6 +22,7 @@ from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel.sets import sample_sets
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.kernel_machine import KernelMachine
+from adiabat.estimators.least_squares.analysis import own_rows
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
@@ -118,7 +119,7 @@ class Task:
         if not self.keeps_rows:
             weights = None if np.all(rows.weights == 1.0) else rows.weights
             try:
-                model._own_rows(rows.X, rows.labels, weights)
+                own_rows(model, rows.X, rows.labels, weights)
             except ValueError as error:
                 raise _of_other_rows(error) from error
 

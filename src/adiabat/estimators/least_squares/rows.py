@@ -25,7 +25,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TargetPlan:
     """What an update does to the targets.
 
     `columns` says where each target was before, None for a new one; `combine` what each output

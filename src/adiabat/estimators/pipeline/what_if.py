@@ -21,19 +21,19 @@ from adiabat.engine.threads import blas_held
 from adiabat.estimators.arguments.labels import joined
 from adiabat.estimators.arguments.validation import check_rows, n_rows
 from adiabat.estimators.pipeline.scaled_machine import ScaledMachine
-from adiabat.estimators.what_if.copies import branch_of, own_targets
-from adiabat.estimators.what_if.groups import LeaveOut, leave_out, said_of, shaped_as
-from adiabat.estimators.what_if.influence import (
-    Influence,
-    Loss,
-    changes_of_loss,
-    decision,
-    prepared,
-)
-from adiabat.estimators.what_if.leave_one_out import LeaveOneOut
-from adiabat.estimators.what_if.preview import Preview, compare
+from adiabat.estimators.what_if.copies import own_targets, shared_copy
+from adiabat.estimators.what_if.groups import leave_out, said_of, shaped_as
+from adiabat.estimators.what_if.influence import Loss, changes_of_loss, decision, prepared
+from adiabat.estimators.what_if.preview import compare
 from adiabat.estimators.what_if.removals import Progress
-from adiabat.estimators.what_if.without_each import LeaveOneOutNovelty, LeaveOneOutRegression
+from adiabat.estimators.what_if.results import (
+    Influence,
+    LeaveOneOut,
+    LeaveOneOutNovelty,
+    LeaveOneOutRegression,
+    LeaveOut,
+    Preview,
+)
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -210,7 +210,7 @@ class ScaledWhatIf(ScaledMachine):
         view: Any = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         view.__dict__.pop("feature_names_in_", None)
-        view.estimator_ = branch_of(self.estimator_)
+        view.estimator_ = shared_copy(self.estimator_)
         view._change(time.perf_counter(), removed=places)
         return view
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The model without some of its samples, beside the model itself, which is not touched.
+"""Copies of an estimator to try something out on; the estimator is not changed.
 
-All of them leave in one step (KT09), from the optimum with them, on a branch of the solver. What
-comes of it is an estimator that predicts, scores, certifies and can be retuned; it learns nothing
-further. A copy of it (`independent`) does.
+A shared copy uses the kernel columns of the original. It can forget, predict, score, certify and be
+retuned, but takes no samples in. An own copy shares nothing and can do all that the original can.
 """
 
 from __future__ import annotations
@@ -26,33 +25,33 @@ from adiabat.estimators.kernel.transaction import Transaction
 IntArray = npt.NDArray[np.int64]
 
 
-def without(estimator: Any, places: IntArray) -> Any:
-    """The estimator without the samples at these places in the order of `ids_`."""
+def copy_removing(estimator: Any, places: IntArray) -> Any:
+    """A shared copy with the samples at some places of `ids_` removed, in one step (KT09)."""
     started = time.perf_counter()
-    view = branch_of(estimator)
+    view = shared_copy(estimator)
     change = SampleChange(removed=places)
     with Transaction(view) as step:
         view._apply(step, view._model, change, started, n_removed=len(places))
     return view
 
 
-def branch_of(estimator: Any) -> Any:
-    """The estimator beside itself: what it is then told, the first does not hear."""
+def shared_copy(estimator: Any) -> Any:
+    """A copy that shares kernel columns. Updating it does not affect the original."""
     view = nameless(estimator)
     view._model = _branch(estimator._model)
     return view
 
 
 def nameless(estimator: Any) -> Any:
-    """The same estimator without names of features: what it is asked about comes as arrays."""
+    """The same estimator without names of features, for rows that come as arrays."""
     view = object.__new__(type(estimator))
     view.__dict__.update(estimator.__dict__)
     view.__dict__.pop("feature_names_in_", None)
     return view
 
 
-def independent(view: Any, estimator: Any) -> Any:
-    """A view made an estimator of its own, as whole as the one that it was taken from."""
+def own_copy(view: Any, estimator: Any) -> Any:
+    """A copy of a view that shares nothing, with the names of features of the original."""
     twin = deepcopy(view)
     if hasattr(estimator, "feature_names_in_"):
         twin.feature_names_in_ = estimator.feature_names_in_.copy()

@@ -8,7 +8,6 @@ work, unless b hangs on them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,72 +18,12 @@ from sklearn.base import is_classifier
 
 from adiabat.estimators.arguments.labels import label_places
 from adiabat.estimators.kernel import votes
-from adiabat.estimators.what_if.copies import own_targets, rows_for, without
+from adiabat.estimators.what_if.copies import copy_removing, own_targets, rows_for
+from adiabat.estimators.what_if.results import LeaveOut
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Ask = Callable[[IntArray], tuple[FloatArray, npt.NDArray[Any]]]
-
-
-@dataclass(frozen=True)
-class LeaveOut:
-    """What the models without each group say of its samples, in the order of `ids_`.
-
-    Attributes
-    ----------
-    ids : ndarray
-        The samples that are in a group.
-    group : ndarray
-        The group of each: its label, or its place in the list of groups.
-    target : ndarray or None
-        Their labels or numbers; None where the model has none.
-    decision : ndarray
-        Decision values, shaped as by `decision_function` (for numbers, the predictions). A class
-        that goes with a group has the value -inf; where one class is left of two, it is 0.
-    prediction : ndarray
-        Labels, numbers, or +1 inside and -1 outside.
-    n_groups : int
-        How many groups were left out.
-    """
-
-    ids: npt.NDArray[Any]
-    group: npt.NDArray[Any]
-    target: npt.NDArray[Any] | None
-    decision: FloatArray
-    prediction: npt.NDArray[Any]
-    n_groups: int
-    _numbers: bool = False
-
-    @property
-    def correct(self) -> npt.NDArray[np.bool_]:
-        """Whether each sample is recognised by the model that never had its group."""
-        if self._numbers:
-            raise AttributeError("correct is for labels; numbers have a residual")
-        truth = 1 if self.target is None else self.target
-        return np.asarray(self.prediction == truth)
-
-    @property
-    def residual(self) -> FloatArray:
-        """Target less prediction."""
-        if not self._numbers or self.target is None:
-            raise AttributeError("residual is for numbers; labels are correct or not")
-        return np.asarray(self.target - self.prediction)
-
-    @property
-    def error(self) -> float:
-        """The part of the samples that is not recognised; for numbers, the mean squared error."""
-        if self._numbers:
-            return float(np.mean(self.residual**2))
-        return 1.0 - float(np.mean(self.correct))
-
-    def __str__(self) -> str:
-        if self._numbers:
-            said = f"mean squared error {self.error:.4g} on {len(self.ids)} samples"
-        else:
-            wrong = int(np.sum(~self.correct))
-            verdict = "outside" if self.target is None else "misclassified"
-            said = f"{wrong} of {len(self.ids)} samples are {verdict} ({100 * self.error:.2f} %)"
-        return f"{said} by the models without their group; {self.n_groups} groups"
 
 
 def leave_out(estimator: Any, groups: Any, n_jobs: int | None, ask: Ask | None = None) -> LeaveOut:
@@ -154,7 +93,7 @@ def _first(groups: Any) -> Any:
 
 
 def _asked(estimator: Any, places: IntArray) -> tuple[FloatArray, npt.NDArray[Any]]:
-    view = without(estimator, places)
+    view = copy_removing(estimator, places)
     X = rows_for(view, estimator, places)
     return said_of(estimator, view, X, places)
 

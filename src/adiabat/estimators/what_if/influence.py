@@ -10,7 +10,7 @@ it leaves a branch of the model, and the points are decided anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,10 +23,11 @@ from adiabat.engine.threads import blas_held
 from adiabat.estimators.arguments.labels import exact_labels, label_places
 from adiabat.estimators.arguments.validation import as_csr
 from adiabat.estimators.kernel.model import Model
-from adiabat.estimators.what_if.copies import branch_of, without
+from adiabat.estimators.what_if.copies import copy_removing, shared_copy
 from adiabat.estimators.what_if.groups import shaped_as
 from adiabat.estimators.what_if.point_kernel import PointKernel
 from adiabat.estimators.what_if.removals import remove_each, weighty_units
+from adiabat.estimators.what_if.results import Influence
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -35,38 +36,10 @@ MOST_ENTRIES = 1 << 26
 Loss = Callable[[npt.NDArray[Any], FloatArray], float]
 
 
-@dataclass(frozen=True)
-class Influence:
-    """The change of a loss when each sample goes, in the order of `ids_`.
-
-    Attributes
-    ----------
-    ids : ndarray
-        The samples.
-    change : ndarray
-        Loss without the sample less loss with it: above 0 if the sample helps.
-    loss : float
-        The loss of the model as it is.
-    n_removals : int
-        How many samples had to be removed; the others have no influence.
-    """
-
-    ids: npt.NDArray[Any]
-    change: FloatArray
-    loss: float
-    n_removals: int
-
-    def __str__(self) -> str:
-        return (
-            f"loss {self.loss:.4g}; without one sample between {self.loss + self.change.min():.4g} "
-            f"and {self.loss + self.change.max():.4g}; {self.n_removals} removals"
-        )
-
-
 def influence(
     estimator: Any, X_val: Any, y_val: Any, loss: str | Loss | None, n_jobs: int | None
 ) -> Influence:
-    """Remove every sample that matters in turn; see `WhatIf.influence`."""
+    """Remove every sample that matters in turn; see `KernelMachine.influence`."""
     model: Model = estimator._model
     if len(model) < 2:
         raise ValueError("influence needs a model of two samples or more; this one has one")
@@ -80,12 +53,12 @@ def influence(
         apart, simple = matters, []
 
     def lost_without(gone: list[int]) -> float:
-        view = without(estimator, np.array(gone, dtype=np.int64))
+        view = copy_removing(estimator, np.array(gone, dtype=np.int64))
         view._decide = lambda _: known.decide(view._model)
         return float(judge(y, decision(estimator, view, X)))
 
     found = changes_of_loss(model, apart, lost_without, n_jobs)
-    view = branch_of(estimator)
+    view = shared_copy(estimator)
     for place, moved in _values_without(estimator, simple, known, n_jobs):
         view._decide = lambda _, moved=moved: moved
         found.change[place] = float(judge(y, decision(estimator, view, X))) - found.loss

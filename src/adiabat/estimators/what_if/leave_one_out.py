@@ -6,11 +6,14 @@ of each machine that holds it (CP01 Algorithm 2), by pivots (`engine.tableau`) o
 (`engine.trial`). Where only right or wrong is asked, two rules of CP01 save some of it: g of the
 sample that goes can only fall, so one that is wrong stays wrong, and the path may stop where f
 changes its sign.
+
+Of the estimators with one machine (regression, one class, the sphere) all rows of a sample leave at
+once, and the sum of weights moves with it where it depends on the samples (one class).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
 from typing import Any
 
 import numpy as np
@@ -19,56 +22,17 @@ import numpy.typing as npt
 from adiabat.estimators.arguments.labels import label_array
 from adiabat.estimators.kernel import votes
 from adiabat.estimators.kernel.model import Model
-from adiabat.estimators.what_if.removals import Progress, machine_values, remove_each, weighty_units
+from adiabat.estimators.what_if.removals import (
+    Progress,
+    Unit,
+    machine_values,
+    remove_each,
+    weighty_units,
+)
+from adiabat.estimators.what_if.results import LeaveOneOut
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """What the models without each sample say of it, in the order of `ids_`.
-
-    Attributes
-    ----------
-    ids : ndarray
-        The samples.
-    target : ndarray
-        Their labels.
-    decision : ndarray or None
-        Decision values, shaped as by `decision_function`; None with ``decisions=False``. Without
-        the last sample of a class the class is gone: of more than two, its value is -inf.
-    prediction : ndarray
-        Labels predicted.
-    n_removals : int
-        How many removals it took; samples without weight need none.
-    f_error : ndarray or None
-        How far the decision values may be off, shaped alike, where that is known.
-    """
-
-    ids: npt.NDArray[Any]
-    target: npt.NDArray[Any]
-    decision: FloatArray | None
-    prediction: npt.NDArray[Any]
-    n_removals: int
-    f_error: FloatArray | None = None
-
-    @property
-    def correct(self) -> npt.NDArray[np.bool_]:
-        """Whether each sample is recognised by the model that never had it."""
-        return np.asarray(self.prediction == self.target)
-
-    @property
-    def error_rate(self) -> float:
-        """The part that is not: the leave-one-out estimate of the error."""
-        return 1.0 - float(np.mean(self.correct))
-
-    def __str__(self) -> str:
-        wrong = int(np.sum(~self.correct))
-        return (
-            f"{wrong} of {len(self.ids)} samples are misclassified by the models without them "
-            f"({100.0 * self.error_rate:.2f} %); {self.n_removals} removals"
-        )
 
 
 def leave_one_out(
@@ -124,3 +88,55 @@ def _decide(values: FloatArray, n_classes: int) -> tuple[FloatArray, IntArray]:
         return values[:, 0].copy(), (values[:, 0] > 0.0).astype(np.int64)
     scores = votes.scores(values, n_classes)
     return scores, np.argmax(scores, axis=1) if n_classes else np.zeros(len(values), dtype=np.int64)
+
+
+def leave_one_out_values(
+    estimator: Any, n_jobs: int | None, progress: Progress | None
+) -> tuple[FloatArray, int]:
+    """F at each sample by the machine without it, and how many had to be removed for it."""
+    model: Model = estimator._model
+    values = machine_values(model)[:, 0]
+    units: list[Unit] = []
+    apart: list[Unit] = []
+    for unit in _all_units(model):
+        (apart if _reformulates(model, unit[1]) else units).append(unit)
+    for (_, place), removal in zip(
+        units, remove_each(estimator, units, n_jobs, progress), strict=True
+    ):
+        values[place] = removal.f
+    for _, place in apart:
+        values[place] = _value_after_forgetting(estimator, place)
+    return values, len(units) + len(apart)
+
+
+def _all_units(model: Model) -> list[Unit]:
+    """Samples whose removal changes the machine: those with weight, or all if the sum moves."""
+    ((key, machine),) = model.machines
+    others = np.ones(len(model), dtype=bool)
+    others[0] = False
+    total = model.formulation.total(key, model.target[others], model.weight[others])
+    if total != machine.d:
+        return [(0, place) for place in range(len(model))]
+    return weighty_units(model)
+
+
+def _reformulates(model: Model, place: int) -> bool:
+    """Whether the formulation is another one without a sample, or there is none left."""
+    others = np.arange(len(model)) != place
+    if not np.any(model.weight[others]):
+        return True
+    remaining = model.formulation.settle(model.target[others], model.weight[others])
+    return remaining.reshapes(model.formulation)
+
+
+def _value_after_forgetting(estimator: Any, place: int) -> float:
+    """F at a sample by a copy that has forgotten it; of an empty model, 0."""
+    model: Model = estimator._model
+    row = model.given_kernel() if model.kernel.name == "precomputed" else None
+    held = copy.deepcopy(estimator)
+    held.forget([model.ledger.ids[place]])
+    if len(held._model) == 0:
+        return 0.0
+    if row is not None:
+        return float(held._model.decide(np.delete(row[[place]], place, axis=1))[0, 0])
+    return float(held._model.decide(model.features(np.array([place])))[0, 0])

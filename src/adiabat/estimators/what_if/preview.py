@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,69 +13,13 @@ from adiabat.certificate import Certificate
 from adiabat.estimators.arguments.labels import joined
 from adiabat.estimators.arguments.validation import as_csr, n_rows
 from adiabat.estimators.kernel.model import Model
-from adiabat.estimators.kernel.sets import count_moves, sample_sets
-from adiabat.estimators.what_if.copies import independent, nameless, own_rows, without
+from adiabat.estimators.kernel.sets import sample_sets
+from adiabat.estimators.what_if.copies import copy_removing, nameless, own_copy, own_rows
 from adiabat.estimators.what_if.groups import shaped_as
+from adiabat.estimators.what_if.results import Preview
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Preview:
-    """Decision values before and after an update that was not carried out.
-
-    Attributes
-    ----------
-    before, after : ndarray
-        Decision values at the points asked about, by default at the samples that stay, in the
-        order of `ids` (for numbers, predictions), both shaped as by
-        `decision_function` of a model with the classes of either. A class that is not there has
-        the value -inf; where there is one of two, it is 0.
-    n_added, n_removed : int
-        Samples of the update.
-    n_support : tuple of int
-        How many samples carry weight before and after.
-    n_joining, n_leaving : int
-        Of the samples that stay: how many would begin to carry weight, and how many would cease.
-    ids : ndarray
-        The samples that stay.
-    sets : tuple of ndarray
-        In which set each of them is before and after: ``"MARGIN"``, ``"ERROR"``, ``"RESERVE"``.
-    certificate : Certificate
-        The judge's word on the model after.
-    """
-
-    before: FloatArray
-    after: FloatArray
-    n_added: int
-    n_removed: int
-    n_support: tuple[int, int]
-    n_joining: int
-    n_leaving: int
-    ids: npt.NDArray[Any]
-    sets: tuple[npt.NDArray[Any], npt.NDArray[Any]]
-    certificate: Certificate
-
-    @property
-    def moves(self) -> dict[tuple[str, str], int]:
-        """How many samples that stay would go from one set to another, by (from, to)."""
-        return count_moves(*self.sets)
-
-    @property
-    def change(self) -> FloatArray:
-        """After less before; -inf where a class would go, inf where one would come."""
-        return np.asarray(np.where(self.after == self.before, 0.0, self.after - self.before))
-
-    def __str__(self) -> str:
-        largest = float(np.abs(self.change).max(initial=0.0))
-        moves = [f"{n} from {a} to {b}" for (a, b), n in self.moves.items()]
-        return (
-            f"{self.n_added} added, {self.n_removed} removed: decision values would change by up "
-            f"to {largest:.4g}; support {self.n_support[0]} -> {self.n_support[1]}, of the samples "
-            f"that stay {self.n_joining} would join and {self.n_leaving} leave it"
-            + (f"; {', '.join(moves)}" if moves else "")
-        )
 
 
 def preview(estimator: Any, remove: Any, X: Any, y: Any, sample_weight: Any, at: Any) -> Preview:
@@ -90,7 +33,7 @@ def preview(estimator: Any, remove: Any, X: Any, y: Any, sample_weight: Any, at:
             "decide; keep one, or add others with X"
         )
     if n_new:
-        view = independent(estimator, estimator)  # a branch takes no samples in
+        view = own_copy(estimator, estimator)  # a branch takes no samples in
         view.retain = None
         view._checked_parameters = (view.tol, view.solver, None)
         arguments = {"y": y} if estimator._supervised else {}
@@ -98,7 +41,7 @@ def preview(estimator: Any, remove: Any, X: Any, y: Any, sample_weight: Any, at:
     else:
         if y is not None or sample_weight is not None:
             raise ValueError("y and sample_weight go with X, and X is not given; pass X, too")
-        view = without(estimator, removed)
+        view = copy_removing(estimator, removed)
     if at is None:
         at = _staying(estimator, removed, X if n_new else None)
     elif estimator.kernel != "precomputed":
