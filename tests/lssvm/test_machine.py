@@ -8,7 +8,7 @@ import pytest
 
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.evidence import certify
-from adiabat.lssvm.judge import normal_residual
+from adiabat.lssvm.exact_residual import normal_residual
 from adiabat.lssvm.machine import Batch, LeastSquares
 from adiabat.lssvm.moments import Moments
 

@@ -24,7 +24,7 @@ from adiabat.engine.path import Breakpoint
 from adiabat.engine.report import UpdateReport
 from adiabat.engine.trace import RowNames, Trace
 from adiabat.errors import IdError
-from adiabat.estimators.kernel.sets import ABSENT, ERROR, MARGIN, classify
+from adiabat.estimators.kernel.partition import ABSENT, ERROR, MARGIN, classify
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.lssvm.dual import DualMachine, Values
-from adiabat.lssvm.judge import linear_residual, normal_residual
+from adiabat.lssvm.exact_residual import linear_residual, normal_residual
 
 FloatArray = npt.NDArray[np.float64]
 

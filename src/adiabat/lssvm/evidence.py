@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError
-from adiabat.lssvm.judge import expanded_residual, normal_residual
+from adiabat.lssvm.exact_residual import expanded_residual, normal_residual
 from adiabat.lssvm.machine import LeastSquares, relative_gap
 from adiabat.lssvm.moments import Moments
 from adiabat.lssvm.normal_equations import relative_size, right_sides

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.analysis.sets import held_model, sets
-from adiabat.estimators.kernel.sets import ERROR, MARGIN, RESERVE
+from adiabat.estimators.kernel.partition import ERROR, MARGIN, RESERVE
 from adiabat.plots.canvas import (
     COLOURS,
     INK,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from adiabat.estimators.kernel.sets import count_moves
+from adiabat.estimators.kernel.partition import count_moves
 from adiabat.store import records
 from adiabat.store.session import Change
 from adiabat.store.tasks import certificate_fields, is_fitted, machine, sets_by_id

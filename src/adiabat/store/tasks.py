@@ -19,7 +19,7 @@ import numpy.typing as npt
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError, StoreDamagedError
 from adiabat.estimators.incremental_pipeline import IncrementalPipeline
-from adiabat.estimators.kernel.sets import sample_sets
+from adiabat.estimators.kernel.partition import sample_sets
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.least_squares.analysis import own_rows

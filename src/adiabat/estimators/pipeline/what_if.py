@@ -189,12 +189,12 @@ class ScaledWhatIf(ScaledMachine):
         if self._holds(hold_scaling) or len(self._model) < 2:
             found = machine.influence(self.scaler_.transform(points), y_val, loss, n_jobs)
             return found  # type: ignore[no-any-return]
-        y, judge = prepared(machine, points, y_val, loss)
+        y, score = prepared(machine, points, y_val, loss)
 
         def lost_without(gone: list[int]) -> float:
             view = self._without(np.array(gone, dtype=np.int64))
             rows = view.scaler_.transform(points)
-            return float(judge(y, decision(machine, view.estimator_, rows)))
+            return float(score(y, decision(machine, view.estimator_, rows)))
 
         return changes_of_loss(
             self._model, list(range(len(self._model))), lost_without, n_jobs

@@ -43,7 +43,7 @@ def influence(
     model: Model = estimator._model
     if len(model) < 2:
         raise ValueError("influence needs a model of two samples or more; this one has one")
-    y, judge = prepared(estimator, X_val, y_val, loss)
+    y, score = prepared(estimator, X_val, y_val, loss)
     X = _points(estimator, X_val)
     known = PointKernel(model, X)
     matters = who_matters(model)
@@ -55,13 +55,13 @@ def influence(
     def lost_without(gone: list[int]) -> float:
         view = copy_removing(estimator, np.array(gone, dtype=np.int64))
         view._decide = lambda _: known.decide(view._model)
-        return float(judge(y, decision(estimator, view, X)))
+        return float(score(y, decision(estimator, view, X)))
 
     found = changes_of_loss(model, apart, lost_without, n_jobs)
     view = shared_copy(estimator)
     for place, moved in _values_without(estimator, simple, known, n_jobs):
         view._decide = lambda _, moved=moved: moved
-        found.change[place] = float(judge(y, decision(estimator, view, X))) - found.loss
+        found.change[place] = float(score(y, decision(estimator, view, X))) - found.loss
     return replace(found, n_removals=len(matters))
 
 

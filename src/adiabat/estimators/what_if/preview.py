@@ -13,7 +13,7 @@ from adiabat.certificate import Certificate
 from adiabat.estimators.arguments.labels import joined
 from adiabat.estimators.arguments.validation import as_csr, n_rows
 from adiabat.estimators.kernel.model import Model
-from adiabat.estimators.kernel.sets import sample_sets
+from adiabat.estimators.kernel.partition import sample_sets
 from adiabat.estimators.what_if.copies import copy_removing, nameless, own_copy, own_rows
 from adiabat.estimators.what_if.groups import shaped_as
 from adiabat.estimators.what_if.results import Preview

@@ -41,7 +41,7 @@ def machine_values(model: Model) -> FloatArray:
     for column, (_, machine) in enumerate(model.machines):
         gram.multiply(machine.coefficients(), f)
         values[:, column] = f[model.position] + machine.b
-        # where the judge has looked, what he saw
+        # of the rows of the machine: the residuals from the last full check
         place = np.full(gram.n, -1)
         place[model.position] = np.arange(len(model))
         values[place[machine.at], column] = machine.r + machine.t

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.certificate import Certificate
-from adiabat.estimators.kernel.sets import count_moves
+from adiabat.estimators.kernel.partition import count_moves
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from adiabat import SVC, SVR
-from adiabat.engine import stores
+from adiabat.engine import features
+from adiabat.engine.features import DenseFeatures, SparseFeatures, make_features
 from adiabat.engine.samples import Samples
-from adiabat.engine.stores import DenseStore, SparseStore, make_store
 from adiabat.kernels import make_kernel
 
 RNG = np.random.default_rng(0)
@@ -25,23 +25,23 @@ def kernel(name: str, X: np.ndarray) -> object:
 
 @pytest.mark.parametrize("name", ["rbf", "poly"])
 def test_rows_with_many_zeros_are_kept_by_their_entries_too(name: str) -> None:
-    store = make_store(kernel(name, ROWS), ROWS)
+    store = make_features(kernel(name, ROWS), ROWS)
     store.add(ROWS)
-    assert isinstance(store, DenseStore)
+    assert isinstance(store, DenseFeatures)
     assert store.nonzeros is not None
     assert store.nonzeros.nnz == np.count_nonzero(ROWS)
 
 
 @pytest.mark.parametrize("name", ["laplacian", "chi2"])
 def test_not_where_a_kernel_takes_no_products(name: str) -> None:
-    store = make_store(kernel(name, ROWS), ROWS)
+    store = make_features(kernel(name, ROWS), ROWS)
     store.add(ROWS)
     assert store.nonzeros is None
 
 
 def test_far_from_zero_there_are_no_zeros() -> None:
     far = ROWS + 1e4
-    store = make_store(kernel("rbf", far), far)
+    store = make_features(kernel("rbf", far), far)
     store.add(far)
     assert store.nonzeros is None
 
@@ -52,7 +52,7 @@ def test_the_part_of_zeros_is_seen_again_when_the_store_grows() -> None:
     seen = []
     for part in (ROWS[:100], full[:10], full[10:], np.zeros((4000, 40))):
         samples.add(part)
-        seen.append(samples._store.nonzeros is not None)
+        seen.append(samples._held.nonzeros is not None)
     assert seen == [True, True, False, True]
     everyone = np.arange(0, samples.n, 50)
     values = samples.between(everyone, everyone)
@@ -61,7 +61,7 @@ def test_the_part_of_zeros_is_seen_again_when_the_store_grows() -> None:
 
 def test_more_features_than_can_be_numbered_are_refused() -> None:
     with pytest.raises(ValueError, match="features"):
-        SparseStore(2**31)
+        SparseFeatures(2**31)
 
 
 @pytest.mark.parametrize("solver", ["exchange", "path"])
@@ -72,7 +72,7 @@ def test_models_are_those_of_plain_products(
 ) -> None:
     y = ROWS @ np.linspace(-1.0, 1.0, 40) + 0.3 * np.random.default_rng(2).standard_normal(260)
     y = np.sign(y) if estimator is SVC else y
-    monkeypatch.setattr(stores, "THIN", -1)
+    monkeypatch.setattr(features, "THIN", -1)
 
     def learned(X: object) -> SVC | SVR:
         model = estimator(C=2.0, kernel=name, solver=solver).fit(X[:150], y[:150])
@@ -81,7 +81,7 @@ def test_models_are_those_of_plain_products(
         return model.forget([1, 77, 205])
 
     by_entries = [learned(ROWS), learned(sp.csr_array(ROWS))]
-    monkeypatch.setattr(stores, "SPARSE_PART", -1.0)
+    monkeypatch.setattr(features, "SPARSE_PART", -1.0)
     plain = learned(ROWS)
     value = "decision_function" if estimator is SVC else "predict"
     for model in by_entries:

@@ -28,7 +28,7 @@ THIN = 256
 _NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
 
-class DenseStore:
+class DenseFeatures:
     """Rows of features in a buffer with room to grow, and perhaps their nonzero entries."""
 
     def __init__(self, n_features: int, by_products: bool) -> None:
@@ -87,7 +87,7 @@ class DenseStore:
             self.nonzeros.move(_NOBODY, _NOBODY, min(n, self.nonzeros.n))
 
 
-class ThinStore(DenseStore):
+class LinearFeatures(DenseFeatures):
     """Rows of few features, from which a linear kernel is read (`_core/thin.pyx`)."""
 
     def __init__(self, n_features: int, kernel: Kernel) -> None:
@@ -120,7 +120,7 @@ class ThinStore(DenseStore):
         self.measured[n:] = 0.0
 
 
-class SparseStore:
+class SparseFeatures:
     """Rows of features by their nonzero entries alone."""
 
     def __init__(self, n_features: int) -> None:
@@ -159,7 +159,7 @@ class SparseStore:
         self.nonzeros.move(_NOBODY, _NOBODY, min(n, self.nonzeros.n))
 
 
-class KernelStore:
+class GivenKernel:
     """A kernel matrix that was given, in a buffer with room to grow."""
 
     def __init__(self) -> None:
@@ -202,15 +202,15 @@ class KernelStore:
         self.n = n
 
 
-Store: TypeAlias = DenseStore | SparseStore | KernelStore
+Features: TypeAlias = DenseFeatures | SparseFeatures | GivenKernel
 
 
-def make_store(kernel: Kernel, X: Any) -> Store:
+def make_features(kernel: Kernel, X: Any) -> Features:
     """An empty store for samples such as X."""
     if kernel.name == "precomputed":
-        return KernelStore()
+        return GivenKernel()
     if sp.issparse(X):
-        return SparseStore(X.shape[1])
+        return SparseFeatures(X.shape[1])
     if kernel.name == "linear" and X.shape[1] <= THIN:
-        return ThinStore(X.shape[1], kernel)
-    return DenseStore(X.shape[1], kernel.takes_products)
+        return LinearFeatures(X.shape[1], kernel)
+    return DenseFeatures(X.shape[1], kernel.takes_products)
