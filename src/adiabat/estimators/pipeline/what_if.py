@@ -20,6 +20,7 @@ from sklearn.base import is_classifier
 from adiabat.engine.threads import blas_held
 from adiabat.estimators.arguments.labels import joined
 from adiabat.estimators.arguments.validation import check_rows, n_rows
+from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.pipeline.scaled_machine import ScaledMachine
 from adiabat.estimators.what_if.copies import own_targets, shared_copy
 from adiabat.estimators.what_if.groups import leave_out, said_of, shaped_as
@@ -206,12 +207,13 @@ class ScaledWhatIf(ScaledMachine):
         return self._held_mode == "held" or hold_scaling
 
     def _without(self, places: IntArray) -> Any:
-        """The pipeline without samples, beside itself; it can be asked, and is not to be taught."""
+        """A copy with samples removed that shares kernel columns; it can be asked, not taught."""
         view: Any = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         view.__dict__.pop("feature_names_in_", None)
         view.estimator_ = shared_copy(self.estimator_)
-        view._change(time.perf_counter(), removed=places)
+        with Transaction(view, view.estimator_) as step:
+            view._change(step, time.perf_counter(), removed=places)
         return view
 
     def _ask(self, places: IntArray) -> tuple[FloatArray, npt.NDArray[Any]]:
