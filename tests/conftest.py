@@ -79,6 +79,11 @@ def pytest_addoption(parser):
         action="store_true",
         help="One case of every test, another every day (QUICK=n chooses), and no slow ones.",
     )
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="Every case of the products that rotate; else a part of them, another every day.",
+    )
 
 
 def _turn():
@@ -91,29 +96,50 @@ def _name(item):
     return item.nodeid.partition("[")[0]
 
 
+def _waits(item):
+    """Whether a case of a large product is left to another day.
+
+    The places of its parameters in their lists are added up, so that with `rotates(2)` a law meets
+    every family each day, and by each solver every other family.
+    """
+    marker = item.get_closest_marker("rotates")
+    if marker is None:
+        return False
+    return (sum(item.callspec.indices.values()) + _turn()) % marker.args[0] != 0
+
+
 def pytest_configure(config):
+    os.environ.setdefault("QUICK", str(_turn()))  # for processes that start after midnight
     if PROFILE == "today" and config.getoption("--hypothesis-seed") is None:
         hypothesis.core.global_force_seed = _turn()
 
 
 def pytest_report_header(config):
     """What to say to have the same cases and examples on another day."""
-    return f"QUICK={_turn()}" if config.getoption("--quick") or PROFILE == "today" else None
+    return f"QUICK={_turn()}"
 
 
 def pytest_collection_modifyitems(config, items):
     for item in items:
         if _name(item) in SLOW:
             item.add_marker("slow")
-    if not config.getoption("--quick"):
+    if config.getoption("--quick"):
+        kept = _one_of_each(items)
+    elif config.getoption("--full") or any("[" in argument for argument in config.args):
         return
+    else:
+        kept = {id(item) for item in items if not _waits(item)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = [item for item in items if id(item) in kept]
+
+
+def _one_of_each(items):
+    """One case of every test that is not slow."""
     cases = {}
     for item in items:
         if not item.get_closest_marker("slow"):
             cases.setdefault(_name(item), []).append(item)
-    kept = {
+    return {
         id(found[(_turn() + zlib.crc32(name.encode())) % len(found)])
         for name, found in cases.items()
     }
-    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
-    items[:] = [item for item in items if id(item) in kept]
