@@ -8,6 +8,8 @@ import zlib
 import hypothesis.core
 from hypothesis import HealthCheck, settings
 
+from rotation import name_of, whose_turn_it_is
+
 # No test opens a window.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -91,23 +93,6 @@ def _turn():
     return int(os.environ.get("QUICK", time.time() // 86400))
 
 
-def _name(item):
-    """A test without its case."""
-    return item.nodeid.partition("[")[0]
-
-
-def _waits(item):
-    """Whether a case of a large product is left to another day.
-
-    The places of its parameters in their lists are added up, so that with `rotates(2)` a law meets
-    every family each day, and by each solver every other family.
-    """
-    marker = item.get_closest_marker("rotates")
-    if marker is None:
-        return False
-    return (sum(item.callspec.indices.values()) + _turn()) % marker.args[0] != 0
-
-
 def pytest_configure(config):
     os.environ.setdefault("QUICK", str(_turn()))  # for processes that start after midnight
     if PROFILE == "today" and config.getoption("--hypothesis-seed") is None:
@@ -121,14 +106,14 @@ def pytest_report_header(config):
 
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if _name(item) in SLOW:
+        if name_of(item) in SLOW:
             item.add_marker("slow")
     if config.getoption("--quick"):
         kept = _one_of_each(items)
     elif config.getoption("--full") or any("[" in argument for argument in config.args):
         return
     else:
-        kept = {id(item) for item in items if not _waits(item)}
+        kept = whose_turn_it_is(items, _turn())
     config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
     items[:] = [item for item in items if id(item) in kept]
 
@@ -138,7 +123,7 @@ def _one_of_each(items):
     cases = {}
     for item in items:
         if not item.get_closest_marker("slow"):
-            cases.setdefault(_name(item), []).append(item)
+            cases.setdefault(name_of(item), []).append(item)
     return {
         id(found[(_turn() + zlib.crc32(name.encode())) % len(found)])
         for name, found in cases.items()

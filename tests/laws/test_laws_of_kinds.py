@@ -22,7 +22,7 @@ VARIANTS = [(kind, name) for kind in KINDS for name in variants(kind)]
 OTHERS = [law for law in laws.LAWS if law not in EXACTNESS]
 
 
-def labels(part: Any) -> str:
+def labels(part: tuple[str, str]) -> str:
     return " ".join(part)
 
 
