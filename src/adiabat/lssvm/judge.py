@@ -24,7 +24,7 @@ _ALL_PIECES = 80  # of numbers that are 2^-1700 of the largest
 def right_hand_side(
     hi: FloatArray, lo: FloatArray, m: int, combine: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """b of the normal equations of one output, rounded once, and what that left.
+    """The right-hand side b of one output, rounded once, and what that left.
 
     The last columns of the moments hi + lo, combined; factors of -1, 0, 1 and 2 round nothing.
     """
