@@ -23,7 +23,7 @@ WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick fuzz mutants test-levels test-c test-aarch64 test-windows test-clang \
+.PHONY: help demo test test-full quick fuzz mutants test-levels test-c test-aarch64 test-windows test-clang \
   test-sklearn \
   checked sanitize sanitize-memory sanitize-threads lint format bench gallery papers package clean
 .DELETE_ON_ERROR:
@@ -31,6 +31,7 @@ SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.optio
 help:
 	@echo 'make demo      build the package and show what it does'
 	@echo 'make test      run the tests on the built package      (PYTEST_ARGS="-k factor -x")'
+	@echo 'make test-full the same, every case of the products that rotate'
 	@echo 'make quick     one case of every test, in under a minute'
 	@echo 'make fuzz      hostile files, arrays and stores        (INPUTS=100000 SEED=1)'
 	@echo 'make mutants   faults put in one at a time: does a test notice?  (MUTANTS="store cli")'
@@ -56,6 +57,10 @@ demo: package $(VENV)/.has-demo
 # Two processes, so one BLAS thread in each: more would compete for the same cores.
 test: package $(VENV)/.has-test
 	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 $(PYTEST_ARGS)
+
+# Laws x families x solvers x estimators, of which `make test` runs a part, another every day.
+test-full:
+	$(MAKE) test PYTEST_ARGS='--full $(PYTEST_ARGS)'
 
 # The inner loop, in under a minute: of every test one case, another every day.
 quick: package $(VENV)/.has-test

@@ -8,9 +8,10 @@ import pytest
 
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.evidence import certify
-from adiabat.lssvm.exact_residual import normal_residual
+from adiabat.lssvm.exact_residual import normal_residual, right_hand_side
 from adiabat.lssvm.machine import Batch, LeastSquares
 from adiabat.lssvm.moments import Moments
+from adiabat.lssvm.normal_equations import right_sides
 
 from oracles.least_squares import closed_form, relative
 
@@ -173,3 +174,15 @@ def test_the_judge_agrees_with_the_machine_on_the_residual():
     )
     lacking = model.lacking(off, (right[:, None], rest[:, None]))
     assert np.allclose(judged, lacking[:, 0], rtol=1e-12, atol=0)
+
+
+def test_the_judge_finds_its_own_right_hand_side():
+    rng = np.random.default_rng(11)
+    phi, t = rng.normal(size=(30, 7)) * 10.0 ** rng.integers(-3, 9, 7), rng.normal(size=(30, 1))
+    for intercept in (False, True):
+        model = machine(phi, t, 0.1, intercept)
+        combine = model.combine[:, 0]
+        b, rest = right_hand_side(model.moments.hi, model.moments.lo, len(model.solution), combine)
+        right, right_rest = right_sides(model.moments, intercept, model.combine)
+        assert b.tolist() == right[:, 0].tolist()
+        assert np.allclose(rest, right_rest[:, 0], rtol=1e-12, atol=0)

@@ -11,10 +11,14 @@ import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError
-from adiabat.lssvm.exact_residual import expanded_residual, normal_residual
+from adiabat.lssvm.exact_residual import (
+    expanded_residual,
+    normal_residual,
+    right_hand_side,
+)
 from adiabat.lssvm.machine import LeastSquares, relative_gap
 from adiabat.lssvm.moments import Moments
-from adiabat.lssvm.normal_equations import relative_size, right_sides
+from adiabat.lssvm.normal_equations import relative_size
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -64,12 +68,13 @@ def certify(
 def _measured(model: LeastSquares) -> tuple[float, float, float]:
     """The relative error of the solution, the relative gap, and how far f may be off."""
     moments, ridge = model.moments, model.ridge()
-    right, rest = right_sides(moments, model.intercept, model.combine)
-    lacking = np.zeros_like(model.solution)
+    lacking, right = np.zeros_like(model.solution), np.zeros_like(model.solution)
     for k in range(lacking.shape[1]):
+        aim = right_hand_side(moments.hi, moments.lo, len(right), model.combine[:, k])
+        right[:, k] = aim[0]
         if model.expansion is None and moments.rest is None:
-            x, b, b_rest = model.solution[:, k], right[:, k], rest[:, k]
-            lacking[:, k] = normal_residual(moments.hi, moments.lo, ridge, x, b, b_rest)
+            x = model.solution[:, k]
+            lacking[:, k] = normal_residual(moments.hi, moments.lo, ridge, x, *aim)
         else:
             parts = [moments.hi, moments.lo, *([] if moments.rest is None else moments.rest)]
             whole = model.solution[:, k : k + 1] if model.expansion is None else model.expansion[k]

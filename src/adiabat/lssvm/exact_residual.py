@@ -21,6 +21,19 @@ _PIECES = 8
 _ALL_PIECES = 80  # of numbers that are 2^-1700 of the largest
 
 
+def right_hand_side(
+    hi: FloatArray, lo: FloatArray, m: int, combine: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The right-hand side b of one output, rounded once, and what that left.
+
+    The last columns of the moments hi + lo, combined; factors of -1, 0, 1 and 2 round nothing.
+    """
+    first = len(hi) - len(combine)
+    terms = [c * part[:m, first + k] for k, c in enumerate(combine) for part in (hi, lo)]
+    b = _sum(terms)
+    return b, _sum([*terms, -b])
+
+
 def normal_residual(
     hi: FloatArray,
     lo: FloatArray,
