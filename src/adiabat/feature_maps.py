@@ -136,7 +136,7 @@ class Polynomial(FeatureMap):
 
 
 class RandomFourier(FeatureMap):
-    """Random Fourier features of the Gaussian kernel exp(-gamma |x - z|^2).
+    """Random Fourier features of the Gaussian kernel ``exp(-gamma |x - z|^2)``.
 
     Parameters
     ----------

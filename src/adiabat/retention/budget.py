@@ -15,7 +15,7 @@ TIE = 1e-9
 
 @register
 class Budget(Policy):
-    """At most `size` samples: over that, the one of least |weight| goes (LGKM06 §6.1).
+    """At most `size` samples: over that, the one of least absolute weight goes (LGKM06 §6.1).
 
     Samples without weight go first, the oldest first and in one step; then one after the other,
     each unlearned before the next is chosen; of equal ones the oldest.
