@@ -24,6 +24,14 @@ class Budget(Policy):
     ----------
     size : int
         Samples to keep; at least 1.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> from adiabat.retention import Budget
+    >>> model = SVC(kernel="linear", C=10.0, retain=Budget(2))
+    >>> model.fit([[0.0], [1.0], [5.0]], [0, 1, 1]).ids_
+    array([0, 1])
     """
 
     timing: ClassVar[Timing] = "in turn"
