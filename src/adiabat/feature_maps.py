@@ -72,7 +72,16 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 
 class Linear(FeatureMap):
-    """The features as they are."""
+    """The features as they are.
+
+    Examples
+    --------
+    >>> from adiabat import LSSVC
+    >>> from adiabat.feature_maps import Linear
+    >>> model = LSSVC(feature_map=Linear()).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> model.predict([[1.9]]).tolist()
+    [1]
+    """
 
     def _settle(self, width: int) -> None:
         self._n_features_out = width
@@ -136,7 +145,7 @@ class Polynomial(FeatureMap):
 
 
 class RandomFourier(FeatureMap):
-    """Random Fourier features of the Gaussian kernel exp(-gamma |x - z|^2).
+    """Random Fourier features of the Gaussian kernel ``exp(-gamma |x - z|^2)``.
 
     Parameters
     ----------
@@ -146,6 +155,13 @@ class RandomFourier(FeatureMap):
         Of the kernel. A number: ``"scale"`` would depend on the rows.
     seed : int, default=0
         The same seed gives the same features, on every machine and with every version.
+
+    Examples
+    --------
+    >>> from adiabat.feature_maps import RandomFourier
+    >>> phi = RandomFourier(gamma=1.0, n_components=50, seed=0)
+    >>> phi.fit_transform([[0.0], [1.0]]).shape
+    (2, 50)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -189,6 +205,13 @@ class Nystroem(FeatureMap):
         The kernel.
     gamma, degree, coef0
         Its parameters, as numbers.
+
+    Examples
+    --------
+    >>> from adiabat.feature_maps import Nystroem
+    >>> phi = Nystroem(landmarks=[[0.0], [1.0]], gamma=1.0)
+    >>> phi.fit_transform([[0.5]]).shape
+    (1, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -56,8 +56,8 @@ def query(model: Any, pool: Any, strategy: str = "near_boundary", n: int = 1) ->
     pool : {array, data frame, sparse} of shape (n_pool, n_features)
         Samples without labels.
     strategy : {"near_boundary", "largest_positive"}, default="near_boundary"
-        Those of least |decision value|, from which the boundary is learned; or those of the largest
-        decision value, which are likely of ``classes_[1]`` (LGKM06 §6.2).
+        Those of least absolute decision value, from which the boundary is learned; or those of
+        the largest decision value, which are likely of ``classes_[1]`` (LGKM06 §6.2).
     n : int, default=1
         How many.
 

@@ -137,6 +137,16 @@ def validation_curve(
     Returns
     -------
     train_scores, test_scores : ndarray of shape (n_values, n_folds)
+
+    Examples
+    --------
+    >>> import adiabat
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = adiabat.SVC(gamma=0.2).fit(X, y)
+    >>> train, test = adiabat.validation_curve(model, "C", [0.1, 10.0], cv=5)
+    >>> test.mean(axis=1).round(2).tolist()
+    [0.94, 0.98]
     """
     folds = _folds(model, X, y, sample_weight)
     if not hasattr(model, "retune"):

@@ -208,6 +208,16 @@ def check_sensitivity(model: Any, *, machine: Any = None) -> Agreement:
     Returns
     -------
     Agreement
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> from adiabat.analysis import check_sensitivity
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> found = check_sensitivity(model)
+    >>> type(found).__name__
+    'Agreement'
     """
     found = sensitivity(model, machine=machine)
     held = held_model(model)

@@ -42,7 +42,7 @@ class SVDD(NoveltyDetector):
     radius_ : float
         Radius of the sphere in feature space.
     offset_ : float
-        -radius_².
+        Minus the squared radius.
     ids_ : ndarray
         Ids of the samples held, in the order in which they were learned.
     support_, support_vectors_, n_support_, dual_coef_
@@ -98,7 +98,7 @@ class SVDD(NoveltyDetector):
 
     @property
     def offset_(self) -> float:
-        """-radius_²: decision_function = score_samples - offset_."""
+        """Minus the squared radius; ``decision_function = score_samples - offset_``."""
         return -(self.radius_**2)
 
     def centre_distance(self, X: Any, diagonal: Any = None) -> FloatArray:
