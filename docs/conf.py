@@ -52,7 +52,6 @@ sphinx_gallery_conf = {
 }
 
 
-
 def skip_foreign(app, what, name, member, skip, options):
     """Leave out what a class inherits from other packages: their own pages have it."""
     home = getattr(member, "__module__", None) or getattr(

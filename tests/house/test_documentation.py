@@ -12,8 +12,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ["", "plots", "streams", "active", "retention", "analysis", "feature_maps"]
 # A name that others' examples show, and that a user never makes.
 SHOWN_ELSEWHERE = {
-    "InputFileError", "NotOptimalError", "StoreDamagedError", "StoreLockedError", "analysis.Agreement",
-    "analysis.Sensitivity", "analysis.Trajectory", "retention.Held", "retention.register",
+    "InputFileError", "NotOptimalError", "StoreDamagedError", "StoreLockedError",
+    "analysis.Agreement", "analysis.Sensitivity", "analysis.Trajectory", "retention.Held",
+    "retention.register",
 }  # fmt: skip
 
 

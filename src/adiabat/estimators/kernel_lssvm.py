@@ -191,6 +191,13 @@ default="rbf"
         The gamma in force.
     last_update_ : UpdateReport
         What the last call that changed the model did.
+
+    Examples
+    --------
+    >>> from adiabat import KernelLSSVR
+    >>> model = KernelLSSVR(kernel="linear", rho=1e-6).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 5.0])
+    >>> model.forget([2]).predict([[3.0]]).round(3).tolist()
+    [3.0]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS

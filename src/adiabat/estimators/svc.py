@@ -67,8 +67,8 @@ default="rbf"
     coef0 : float, default=0.0
         Constant of the ``poly`` kernel.
     tol : float, default=1e-9
-        Largest violation of the optimality conditions that is accepted, scaled by
-        max(1, C max|K|).
+        Largest violation of the optimality conditions that is accepted, in units of each row's
+        target, beside a few roundings of its own decision value.
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class. ``"balanced"`` is settled at `fit` and then held.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"

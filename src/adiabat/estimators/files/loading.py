@@ -48,6 +48,15 @@ def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
         the rows it holds: the certificate is made anew on reading, whatever the file says of it.
     OSError
         If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import adiabat
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.adiabat")
+    >>> adiabat.SVC(kernel="linear").fit([[0.0], [1.0]], ["no", "yes"]).save(path)
+    >>> adiabat.load(path).predict([[0.9]]).tolist()
+    ['yes']
     """
     opened = _held(path)
     try:

@@ -65,6 +65,15 @@ class RegularizationPath:
         Changes of sets on the way, in all machines.
     residual : float
         The largest violation of the optimality conditions that the judge has seen on the way.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> path = model.regularization_path(0.1, 10.0)
+    >>> path.decision_function([[0.0]], [1.0]).shape[0]
+    1
     """
 
     def __init__(self, model: Model, tracks: list[Track], shape: Shape) -> None:

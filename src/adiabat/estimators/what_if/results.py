@@ -34,6 +34,15 @@ class LeaveOneOut:
         How many removals it took; samples without weight need none.
     f_error : ndarray or None
         How far the decision values may be off, shaped alike, where that is known.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> found = model.leave_one_out()
+    >>> found.prediction.tolist(), found.error_rate
+    ([0, 0, 0, 1], 0.25)
     """
 
     ids: npt.NDArray[Any]
@@ -166,6 +175,15 @@ class LeaveOut:
         Labels, numbers, or +1 inside and -1 outside.
     n_groups : int
         How many groups were left out.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> found = model.leave_out(["a", "b", "a", "b"])
+    >>> found.error
+    0.25
     """
 
     ids: npt.NDArray[Any]
@@ -231,6 +249,17 @@ class Preview:
         In which set each of them is before and after: ``"MARGIN"``, ``"ERROR"``, ``"RESERVE"``.
     certificate : Certificate
         The judge's word on the model after.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> seen = model.preview(remove=[1], at=[[0.0]])
+    >>> seen.before.round(3).tolist(), seen.after.round(3).tolist()
+    ([0.0], [0.5])
+    >>> len(model.ids_)
+    4
     """
 
     before: FloatArray
@@ -279,6 +308,15 @@ class Influence:
         The loss of the model as it is.
     n_removals : int
         How many samples had to be removed; the others have no influence.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> found = model.influence([[0.5], [-0.5]], [1, 0])
+    >>> found.change.shape
+    (4,)
     """
 
     ids: npt.NDArray[Any]
