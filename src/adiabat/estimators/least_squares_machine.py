@@ -30,6 +30,7 @@ from adiabat.estimators.arguments.validation import (
     same_parameter,
 )
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.files.content import Arrays, Manifest, save
 from adiabat.estimators.learner import Learner
 from adiabat.estimators.least_squares.analysis import (
     CrossValidation,
@@ -39,7 +40,7 @@ from adiabat.estimators.least_squares.analysis import (
     own_rows,
     rho_path,
 )
-from adiabat.estimators.least_squares.files import load_state, save_state
+from adiabat.estimators.least_squares.files import content, estimator_from
 from adiabat.estimators.least_squares.merge import joined_moments, require_like
 from adiabat.estimators.least_squares.row_hashes import Content, RowHashes
 from adiabat.estimators.least_squares.rows import Rows, TargetPlan, added_none
@@ -384,12 +385,16 @@ class LeastSquaresMachine(Learner[LeastSquares]):
 
         :func:`adiabat.load` reads it back without running code.
         """
-        check_is_fitted(self)
-        save_state(path, self)
+        save(self, path)
+
+    def _to_file(self) -> tuple[Manifest, Arrays]:
+        """Manifest and arrays for a model file."""
+        return content(self)
 
     @classmethod
-    def _from_file(cls, path: str | os.PathLike[str]) -> Any:
-        return load_state(path, cls)
+    def _from_file(cls, manifest: Manifest, arrays: Arrays) -> Any:
+        """The estimator of a model file; ValueError if the file makes no sense."""
+        return estimator_from(manifest, arrays, cls)
 
     # -- learned attributes ----------------------------------------------------------------------
 
