@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Groups of samples left out, each at once: what the model that never had them says of them.
 
-Each group leaves the full model in one step (KT09) on a branch of it. Groups without weight need no
+Each group leaves the full model in one step (KT09), on a shared copy. Groups without weight need no
 work, unless b hangs on them.
 """
 

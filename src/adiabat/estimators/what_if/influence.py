@@ -4,7 +4,7 @@
 A sample without weight is not known to the optimum and costs nothing, unless the sum of weights, a
 box or b hangs on it. Every other one is removed as in leave-one-out, and f at the validation points
 follows from the weights that changed. Where the model has other machines or boxes without a sample,
-it leaves a branch of the model, and the points are decided anew.
+it leaves a shared copy, and the points are decided anew.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def preview(estimator: Any, remove: Any, X: Any, y: Any, sample_weight: Any, at:
             "decide; keep one, or add others with X"
         )
     if n_new:
-        view = own_copy(estimator, estimator)  # a branch takes no samples in
+        view = own_copy(estimator, estimator)  # a shared copy takes no samples in
         view.retain = None
         view._checked_parameters = (view.tol, view.solver, None)
         arguments = {"y": y} if estimator._supervised else {}
