@@ -242,6 +242,11 @@ def spelled_out(X: Any) -> FloatArray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
+def mapped(feature_map: Any, X: Any) -> FloatArray:
+    """Features of checked rows, dense; of no map, the rows themselves."""
+    return spelled_out(X if feature_map is None else feature_map.transform(X))
+
+
 def same_map(one: Any, other: Any) -> bool:
     """Whether two feature maps, or None for none, have the same meaning."""
     if one is other:

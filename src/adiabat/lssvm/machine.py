@@ -92,7 +92,12 @@ class Batch:
         return self.sign * ones
 
 
-Check = Callable[[Moments, Moments], None]
+@dataclass(frozen=True)
+class Sums:
+    """Moments after a change of rows; features, targets and signed weights, if P is updated."""
+
+    moments: Moments
+    rows: tuple[FloatArray, FloatArray, FloatArray] | None
 
 
 @dataclass(frozen=True)
@@ -128,9 +133,6 @@ class LeastSquares:
     effort: Effort
     expansion: FloatArray | None = None
 
-    #: Machines are replaced, not changed: there are no versions of one.
-    version = 0
-
     def __len__(self) -> int:
         return self.moments.n
 
@@ -151,24 +153,12 @@ class LeastSquares:
         )
         return blank._settled()
 
-    def changed(self, batches: list[Batch], check: Check) -> LeastSquares:
-        """The machine once rows have come and gone, in one step.
-
-        `check` sees the moments before and after, and may raise.
-
-        Raises
-        ------
-        IndefiniteMatrix
-            If no rows could have these moments: some that go were never there.
-        NotSettled
-            If w cannot be computed as exactly as `tol` asks.
-        """
+    def summed(self, batches: list[Batch]) -> Sums:
+        """The moments once rows have come and gone, before anything is solved."""
         moments = self.moments.copy()
-        n_rows = sum(len(batch) for batch in batches)
-        if not self.worth_updating(n_rows):
+        if not self.worth_updating(sum(len(batch) for batch in batches)):
             gather(moments, batches, self.rho)
-            check(self.moments, moments)
-            return self.on(moments)
+            return Sums(moments, None)
         phi = np.concatenate([batch.features(batch.X) for batch in batches])
         t = np.concatenate([batch.targets for batch in batches])
         s = np.concatenate([batch.signed_weights() for batch in batches])
@@ -177,9 +167,22 @@ class LeastSquares:
             rows = slice(start, start + len(batch))
             moments.add(phi[rows], t[rows], batch.weights, batch.sign, self.rho)
             start += len(batch)
-        check(self.moments, moments)
-        if moments.n_heavy == 0:
+        return Sums(moments, (phi, t, s))
+
+    def changed(self, sums: Sums) -> LeastSquares:
+        """The machine once rows have come and gone, in one step, given their sums.
+
+        Raises
+        ------
+        IndefiniteMatrix
+            If no rows could have these moments: some that go were never there.
+        NotSettled
+            If w cannot be computed as exactly as `tol` asks.
+        """
+        moments = sums.moments
+        if sums.rows is None or moments.n_heavy == 0:
             return self.on(moments)
+        phi, t, s = sums.rows
         forceful = s != 0.0
         phi, t, s = phi[forceful], t[forceful], s[forceful]
         try:

@@ -55,9 +55,6 @@ class KernelModel:
     heavy: IntArray
     machine: DualMachine
 
-    #: Models are replaced, not changed: there are no versions of one.
-    version = 0
-
     def __len__(self) -> int:
         return len(self.weight)
 
