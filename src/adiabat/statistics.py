@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _COPY_ENTRIES: Final = 1 << 20  # entries of a temporary copy of features (8 MiB)
 _OFFSET_RATIO: Final = 1e4  # ||mean||^2 / total variance above which rows are far from zero

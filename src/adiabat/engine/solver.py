@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core import thread_pool
 from adiabat._core.factor import Factor
@@ -35,10 +34,8 @@ from adiabat.engine.samples import Samples
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
 from adiabat.kernels import Kernel
+from adiabat.typing import BoolArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Key = Hashable
 
 # Settle-and-judge turns before the update is given up.

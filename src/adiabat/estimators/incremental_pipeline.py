@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
@@ -35,9 +34,7 @@ from adiabat.estimators.pipeline.file import content
 from adiabat.estimators.pipeline.scaled_machine import unless_ones, with_rows
 from adiabat.estimators.pipeline.what_if import ScaledWhatIf
 from adiabat.preprocessing.scaler import StandardScaler
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray
 
 
 def _machine_has(name: str) -> Callable[[Any], bool]:

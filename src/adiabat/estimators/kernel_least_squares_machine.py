@@ -41,9 +41,7 @@ from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual_evidence import Finding, judged
 from adiabat.lssvm.machine import Effort
 from adiabat.lssvm.moments import NotSettled
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 #: Parameters that shape the model.
 HELD: Final = ("rho", *OF_THE_KERNEL, "fit_intercept")

@@ -50,9 +50,7 @@ from adiabat.estimators.what_if.results import Influence, LeaveOut, Preview
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel, make_kernel
 from adiabat.retention import Policy
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 class KernelMachine(SampleKeeper[Model]):

@@ -51,8 +51,7 @@ from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify, require_possible
 from adiabat.lssvm.machine import Batch, LeastSquares, gather
 from adiabat.lssvm.moments import Moments, NotSettled
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _HELD = ("rho", "feature_map", "fit_intercept", "remember")
 

@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
@@ -35,9 +34,7 @@ from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.linear import from_features, from_leverages, sum_rows, two_sum
 from adiabat.lssvm.machine import Effort
 from adiabat.lssvm.moments import NotSettled
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Growing by k rows takes about 3 m^2 k operations, building anew (m + k)^3.
 _UPDATE_SHARE: Final = 0.3

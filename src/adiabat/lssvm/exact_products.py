@@ -16,11 +16,9 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.whole import add_whole
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 #: Rows of a block: 2^10 products of 2 * 21 bits fit in the 53 bits of a float64.
 BLOCK_ROWS: Final = 1024

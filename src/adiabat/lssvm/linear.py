@@ -6,12 +6,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from adiabat._core.twofold import weighted_sums
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _SPLITTER: Final = 134217729.0  # 2^27 + 1, Veltkamp's constant for float64
 _TINY: Final = float(np.finfo(np.float64).tiny)

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.blas import dsymv
 
 from adiabat._core import expansions
@@ -40,8 +39,7 @@ from adiabat.lssvm.normal_equations import (
     right_sides,
     target_squares,
 )
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Updating P by L rows takes about 3 J^2 L operations, a factor J^3 / 3, and at a higher speed;
 # benchmarks/papers/lkw19.py draws the time of both against L.

@@ -6,12 +6,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core import expansions
 from adiabat.lssvm.moments import Moments
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _NOTHING_BESIDE: Final = 1e-6
 

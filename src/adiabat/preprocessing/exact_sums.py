@@ -18,8 +18,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 _SPLITTER: Final = 2.0**27 + 1.0
 _LOW_BITS: Final = 26

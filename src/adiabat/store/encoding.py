@@ -12,7 +12,6 @@ from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
@@ -23,8 +22,7 @@ from adiabat.store.labels import labels_of
 from adiabat.store.settings import Settings
 from adiabat.store.tables import Table
 from adiabat.store.tasks import TASKS, Rows, Task
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import sqlalchemy as sa
 
@@ -21,9 +20,7 @@ from adiabat.store.connection import checked_text
 from adiabat.store.digests import canonical, commitment, leaf
 from adiabat.store.schema import records
 from adiabat.store.tasks import Rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray
 
 # SQLite takes at most 32,766 variables in a statement.
 _AT_ONCE: Final = 10_000

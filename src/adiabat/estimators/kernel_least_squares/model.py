@@ -24,9 +24,7 @@ from adiabat.lssvm.accuracy import UNIT
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual import DualMachine, LeftOut, Values
 from adiabat.lssvm.moments import NotSettled
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 _BLOCK: Final = 2048  # rows decided together
 _HUGE: Final = 1e6  # k(x, x) of a sample beside that of the others, from which it is named

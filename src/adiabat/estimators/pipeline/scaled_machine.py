@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
@@ -32,9 +31,7 @@ from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
 from adiabat.preprocessing.scaler import StandardScaler
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 NOBODY: IntArray = np.empty(0, dtype=np.int64)
 

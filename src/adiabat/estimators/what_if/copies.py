@@ -20,8 +20,7 @@ from adiabat.estimators.arguments.validation import as_csr
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.transaction import Transaction
-
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import IntArray
 
 
 def copy_removing(estimator: Any, places: IntArray) -> Any:

@@ -20,9 +20,8 @@ from adiabat.estimators.arguments.labels import label_places
 from adiabat.estimators.kernel import votes
 from adiabat.estimators.what_if.copies import copy_removing, own_targets, rows_for
 from adiabat.estimators.what_if.results import LeaveOut
+from adiabat.typing import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Ask = Callable[[IntArray], tuple[FloatArray, npt.NDArray[Any]]]
 
 

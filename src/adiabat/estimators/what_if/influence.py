@@ -28,9 +28,8 @@ from adiabat.estimators.what_if.groups import shaped_as
 from adiabat.estimators.what_if.point_kernel import PointKernel
 from adiabat.estimators.what_if.removals import remove_each, weighty_units
 from adiabat.estimators.what_if.results import Influence
+from adiabat.typing import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Kernel values of validation points with samples, at most, that are kept at once (512 MB).
 MOST_ENTRIES = 1 << 26
 Loss = Callable[[npt.NDArray[Any], FloatArray], float]

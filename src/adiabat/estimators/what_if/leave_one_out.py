@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.estimators.arguments.labels import label_array
 from adiabat.estimators.kernel import votes
@@ -30,9 +29,7 @@ from adiabat.estimators.what_if.removals import (
     weighty_units,
 )
 from adiabat.estimators.what_if.results import LeaveOneOut
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 def leave_one_out(
