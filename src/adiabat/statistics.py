@@ -75,9 +75,15 @@ def _squared_deviations(X: Any, center: float) -> FloatArray:
 
 def _exact_dot(weight: FloatArray, values: FloatArray) -> float:
     """sum_i weight_i * values_i, rounded once where the weights are whole numbers below 2^26."""
-    scaled = values * _SPLITTER
-    high = scaled - (scaled - values)
-    return math.fsum(np.concatenate([weight * high, weight * (values - high)]))
+    high, low = halves(values)
+    return math.fsum(np.concatenate([weight * high, weight * low]))
+
+
+def halves(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Numbers as sums of an upper and a lower half of 26 bits (Dekker, Veltkamp)."""
+    scaled = a * _SPLITTER
+    high = scaled - (scaled - a)
+    return high, a - high
 
 
 def offset_origin(X: Any) -> FloatArray | None:

@@ -14,12 +14,11 @@ from __future__ import annotations
 import numpy as np
 
 from adiabat._core.twofold import weighted_sums
-from adiabat.engine.machine import Machine
+from adiabat.engine.machine import BLOCK_ENTRIES, Machine
 from adiabat.typing import FloatArray
 
-# Solves at most; and kernel values gathered at a time.
+# Solves at most.
 SOLVES = 4
-BLOCK_ENTRIES = 4_000_000
 
 
 def polish(machine: Machine) -> bool:

@@ -34,6 +34,9 @@ from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.moments import Moments, NotSettled
 from adiabat.lssvm.normal_equations import (
+    CORRECTIONS,
+    SETTLED,
+    TINY,
     relative_size,
     right_parts,
     right_sides,
@@ -44,10 +47,6 @@ from adiabat.typing import FloatArray
 # Updating P by L rows takes about 3 J^2 L operations, a factor J^3 / 3, and at a higher speed;
 # benchmarks/papers/lkw19.py draws the time of both against L.
 _UPDATE_SHARE: Final = 0.125
-_CORRECTIONS: Final = 12
-# A correction that is smaller than this needs no second look: what is left of it after it was made
-# is smaller again by the factor by which corrections shrink.
-_SETTLED: Final = 1e-12
 # Part of `tol` that a correction may be, so that one more, as the judge makes it, is within `tol`.
 _WITHIN: Final = 0.25
 # What a residual may leave over after its answer, as an error of f and in units of the targets,
@@ -58,7 +57,6 @@ _SURELY: Final = 1e-3
 _EXACT: Final = 2.0**-60
 # Part of the targets from which f is not known well: coefficients and sums are taken in expansions.
 _VAGUE: Final = 1e-6
-_TINY: Final = float(np.finfo(np.float64).tiny)
 _NONE: Final = np.zeros(0)
 
 
@@ -236,14 +234,14 @@ class LeastSquares:
         rounds, scale = 0, self.scale()
         right = right_sides(self.moments, self.intercept, self.combine)
         previous = np.inf
-        for _ in range(_CORRECTIONS):
+        for _ in range(CORRECTIONS):
             lacking = self.lacking(solution, right)
             correction = matrix.solve(lacking)
             solution = solution + correction
             rounds += 1
             error = relative_size(correction, solution, scale, self.moments.width)
             shrinks = error <= 0.25 * previous
-            if error <= _WITHIN * self.tol and (error <= _SETTLED or not shrinks):
+            if error <= _WITHIN * self.tol and (error <= SETTLED or not shrinks):
                 moved, left = self.left_over(lacking, correction)
                 f_error = self.distance(solution, moved + left)
                 if (left <= _SURELY * self.permitted()).all() and f_error <= self.vague():
@@ -278,7 +276,7 @@ class LeastSquares:
         for k, x in enumerate(found):
             aim = right_parts(moments, self.intercept, self.combine[:, k], matrix.parts)
             left, previous = aim, np.inf
-            for _ in range(_CORRECTIONS + 2 * matrix.parts):
+            for _ in range(CORRECTIONS + 2 * matrix.parts):
                 step = matrix.solve_parts(left)
                 expansions.add_scaled(x, step, np.ones(1), 1.0)
                 cutoff = _EXACT * math.sqrt(self.rho) * unit[k] / reach
@@ -365,7 +363,7 @@ class LeastSquares:
     def target_size(self) -> FloatArray:
         """The root of the mean square of what each output aims at."""
         squares = np.maximum(target_squares(self.moments, self.combine), 0.0)
-        return np.asarray(np.sqrt(squares / max(self.moments.total_weight, _TINY)))
+        return np.asarray(np.sqrt(squares / max(self.moments.total_weight, TINY)))
 
     def distance(self, solution: FloatArray, off: FloatArray) -> float:
         """How far f may be from the optimum's, from a bound on what the residuals account for."""

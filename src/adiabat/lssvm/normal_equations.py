@@ -11,6 +11,12 @@ from adiabat._core import expansions
 from adiabat.lssvm.moments import Moments
 from adiabat.typing import FloatArray
 
+# Corrections of a solution, at most.
+CORRECTIONS: Final = 12
+# A correction that is smaller than this needs no second look: what is left of it after it was made
+# is smaller again by the factor by which corrections shrink.
+SETTLED: Final = 1e-12
+TINY: Final = float(np.finfo(np.float64).tiny)
 _NOTHING_BESIDE: Final = 1e-6
 
 

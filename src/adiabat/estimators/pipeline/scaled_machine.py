@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat.engine.machine import NO_ROWS
 from adiabat.estimators.arguments.validation import (
     as_csr,
     check_rows,
@@ -32,8 +33,6 @@ from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
 from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.typing import FloatArray, IntArray
-
-NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
 
 class ScaledMachine(BaseEstimator):
@@ -129,7 +128,8 @@ class ScaledMachine(BaseEstimator):
 
     def _change(
         self, step: Transaction, started: float, X: Any = None, y: Any = None,
-        sample_weight: Any = None, ids: Any = None, removed: IntArray = NOBODY, trace: bool = False,
+        sample_weight: Any = None, ids: Any = None, removed: IntArray = NO_ROWS,
+        trace: bool = False,
     ) -> None:  # fmt: skip
         """Samples in and out."""
         machine, model = self.estimator_, self._model
@@ -216,4 +216,4 @@ def with_rows(raw: Any, places: IntArray, rows: Any) -> Any:
     """Rows with others at some places."""
     order = np.arange(raw.shape[0])
     order[places] = raw.shape[0] + np.arange(len(places))
-    return _joined(raw, NOBODY, rows)[order]
+    return _joined(raw, NO_ROWS, rows)[order]
