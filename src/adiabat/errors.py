@@ -8,7 +8,7 @@ leaves the object that raised it as it was before the call.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 __all__ = [
     "AdiabatError",
@@ -22,6 +22,9 @@ __all__ = [
     "StoreError",
     "StoreLockedError",
 ]
+
+#: Ids or values that a message names at most.
+LISTED: Final = 10
 
 
 class AdiabatError(Exception):

@@ -22,7 +22,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -32,10 +31,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from adiabat._core.kernel_values import multiply
 from adiabat.inputs import require_csr
 from adiabat.kernels import make_kernel
+from adiabat.typing import FloatArray
 
 __all__ = ["Linear", "Nystroem", "Polynomial", "RandomFourier"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # Eigenvalues of the landmarks' kernel below this share of the largest are noise, and left out.
 _NEGLIGIBLE: Final = 1e-12
@@ -263,6 +262,11 @@ def _checked(feature_map: FeatureMap, X: Any, reset: bool) -> Any:
 def spelled_out(X: Any) -> FloatArray:
     """Rows as a dense array."""
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def mapped(feature_map: Any, X: Any) -> FloatArray:
+    """Features of checked rows, dense; of no map, the rows themselves."""
+    return spelled_out(X if feature_map is None else feature_map.transform(X))
 
 
 def same_map(one: Any, other: Any) -> bool:

@@ -16,13 +16,13 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from adiabat.estimators.one_class_svm import OneClassSVM
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svr import SVR
 from adiabat.retention import Window
+from adiabat.typing import FloatArray
 
 try:
     from river import base
@@ -31,7 +31,6 @@ except ImportError as error:
         "adiabat.streams needs River: install it with pip install 'adiabat[river]'"
     ) from error
 
-FloatArray = npt.NDArray[np.float64]
 Features = Mapping[Any, Any]
 
 __all__ = ["RiverAnomalyDetector", "RiverClassifier", "RiverRegressor"]

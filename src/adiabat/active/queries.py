@@ -8,14 +8,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.estimators.arguments.validation import n_rows
 from adiabat.estimators.kernel import votes
 from adiabat.estimators.svc import SVC
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 def near_boundary(scores: FloatArray) -> FloatArray:

@@ -11,7 +11,6 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat.estimators.incremental_pipeline import IncrementalPipeline
@@ -20,8 +19,7 @@ from adiabat.estimators.least_squares import analysis as least_squares
 from adiabat.estimators.least_squares_machine import LeastSquaresMachine
 from adiabat.estimators.what_if.copies import copy_removing, own_copy, own_rows, own_targets
 from adiabat.inputs import require_csr
-
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import IntArray
 
 
 class Folds:

@@ -32,9 +32,7 @@ from adiabat.analysis.frames import as_frame
 from adiabat.analysis.sets import find_machine, held_model
 from adiabat.engine.machine import Machine
 from adiabat.formulations.epsilon_svr import EpsilonSVR
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # A leave-one-out margin this near to the threshold is on it: neither way is wrong.
 ON_THE_LINE = 1e-9

@@ -25,8 +25,7 @@ from adiabat.engine.report import UpdateReport
 from adiabat.engine.trace import RowNames, Trace
 from adiabat.errors import IdError
 from adiabat.estimators.kernel.partition import ABSENT, ERROR, MARGIN, classify
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 @dataclass(frozen=True)

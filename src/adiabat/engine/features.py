@@ -11,14 +11,11 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat._core.sparse_rows import SparseRows
 from adiabat.kernels import SPARSE_PART, Kernel
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Room beyond what is there: the first rows after a fit should not have to wait for it.
 SPARE = 8

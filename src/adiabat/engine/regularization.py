@@ -27,9 +27,8 @@ from adiabat.engine.path import Path
 from adiabat.engine.solver import Key, SolveInfo, Solver
 from adiabat.engine.sweep import Node, Sweep, sides
 from adiabat.engine.tableau import Tableau
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Roles = npt.NDArray[np.uint8]
 
 # C grows by at most this factor from one look of the judge to the next.

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.gram import Gram
 from adiabat._core.kernel_values import Rows
@@ -21,9 +20,7 @@ from adiabat._core.thin import Thin
 from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Kernel values are computed for at most this many at a time (64 MB).
 BLOCK_ENTRIES = 8_000_000

@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core import thread_pool
+from adiabat._core.factor import Factor
 from adiabat._core.judge import weigh
 from adiabat._core.rows import mark
 from adiabat.engine.interior import pays, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
-from adiabat.engine.machine import NO_ROWS, Machine, RowChange, Snapshot
+from adiabat.engine.machine import DEPENDENT, NO_ROWS, Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
 from adiabat.engine.polish import polish
 from adiabat.engine.run import Run
@@ -34,10 +34,8 @@ from adiabat.engine.samples import Samples
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
 from adiabat.kernels import Kernel
+from adiabat.typing import BoolArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Key = Hashable
 
 # Settle-and-judge turns before the update is given up.
@@ -150,6 +148,7 @@ class Solver:
         self.machines: dict[Key, Machine] = {}
         self.tol = tol
         self.judged_by = tol  # the tolerance of the verdicts that machines have
+        self._is_fork = False
         self._untidy = 0  # rows changed since kernel columns were last put in order
 
     def changing(self) -> Step:
@@ -177,13 +176,16 @@ class Solver:
             self._solve(changes, other, trace and other == "path", info)
             info.fallbacks += 1
 
-    def fork(self, key: Key) -> Solver:
-        """A solver with a copy of one machine; kernel columns are shared, new ones its own."""
+    def fork(self, *keys: Key) -> Solver:
+        """A copy to try something out on, with some machines, or with all.
+
+        It shares kernel columns; those it needs besides are its own. Updating it does not affect
+        this solver. Samples keep their positions and columns, and none can be added.
+        """
         other = Solver(self.samples.kernel, self.tol)
-        other.samples = self.samples.fork()
-        machine = other.machines[key] = Machine(other.samples)
-        machine.at = self.machines[key].at.copy()
-        machine.restore(self.machines[key].snapshot())
+        other.samples, other._is_fork = self.samples.fork(), True
+        for key in keys or self.machines:
+            other.machines[key] = _copied(self.machines[key], other.samples)
         return other
 
     def _begin(self, changes: Mapping[Key, RowChange], carry: bool) -> None:
@@ -351,6 +353,8 @@ class Solver:
                 self.machines[key].finish(change.remove)
                 self.machines[key].refresh_on_schedule()
         n_before = self.samples.n
+        if self._is_fork:
+            return np.arange(n_before)
         tail, hole = self.samples.remove(removed)
         where = np.arange(n_before)
         where[tail] = hole
@@ -412,6 +416,18 @@ class Solver:
                 self.machines.pop(key, None)
             else:
                 self.machines[key].restore(snapshot)
+
+
+def _copied(machine: Machine, samples: Samples) -> Machine:
+    """A copy of a machine on other samples at the same positions."""
+    other = Machine(samples, machine.d)
+    for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
+        setattr(other, name, getattr(machine, name).copy())
+    other.b, other.verdict, other.typical = machine.b, machine.verdict, machine.typical
+    if machine.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
+        other.factor = Factor(machine.factor.shift, DEPENDENT)
+        other.factor.copy_from(machine.factor)
+    return other
 
 
 def _spare(weighty: BoolArray) -> int:

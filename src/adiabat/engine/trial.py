@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.path import Motion
 from adiabat._core.ratio import LEAVING, PINNED, RESTING
@@ -24,9 +23,7 @@ from adiabat._core.rows import violations
 from adiabat.engine.machine import EPSILON, Machine, RowChange
 from adiabat.engine.path import BALANCE, PATIENCE, WATCH_LEAST, WATCH_PART, Path
 from adiabat.engine.solver import Key, SolveInfo, Solver
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # With a larger margin a few rounds of exchange cost less than the breakpoints of the path.
 LARGE_MARGIN = 128

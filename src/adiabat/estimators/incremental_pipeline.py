@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
@@ -25,24 +25,23 @@ from adiabat.estimators.arguments.validation import (
     check_rows,
     check_weights,
 )
+from adiabat.estimators.files.content import Arrays, Manifest, save
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
-from adiabat.estimators.pipeline.file import SavedPipeline
+from adiabat.estimators.pipeline.file import content
 from adiabat.estimators.pipeline.scaled_machine import unless_ones, with_rows
 from adiabat.estimators.pipeline.what_if import ScaledWhatIf
 from adiabat.preprocessing.scaler import StandardScaler
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray
 
 
 def _machine_has(name: str) -> Callable[[Any], bool]:
     return lambda pipeline: hasattr(pipeline.estimator, name)
 
 
-class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
+class IncrementalPipeline(ScaledWhatIf):
     """A standard scaler in front of a kernel machine, learning and unlearning as one.
 
     Parameters
@@ -326,6 +325,35 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         """
         check_is_fitted(self)
         return replace(self.estimator_.certificate(), held_fixed=self._held_fixed())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the pipeline to a file: a zip of JSON and arrays, whole or not at all.
+
+        :func:`adiabat.load` reads it back without running code.
+        """
+        save(self, path)
+
+    def _to_file(self) -> tuple[Manifest, Arrays]:
+        """Manifest and arrays for a model file."""
+        return content(self)
+
+    @classmethod
+    def _from_parts(
+        cls, manifest: Manifest, machine: Any, scaler: StandardScaler, raw: Any
+    ) -> IncrementalPipeline:
+        """The pipeline of a model file, of which machine, scaler and rows are made."""
+        default = manifest["default_scaler"]
+        pipeline = cls(
+            estimator=type(machine)(**machine.get_params(deep=False)),
+            scaler=None if default else StandardScaler(**scaler.get_params()),
+            mode=manifest["mode"],
+        )
+        pipeline._validate_params()
+        pipeline.__dict__.update(
+            estimator_=machine, scaler_=scaler, _raw=raw, _held_mode=pipeline.mode,
+            n_features_in_=int(raw.shape[1]),
+        )  # fmt: skip
+        return pipeline
 
     # -- learned attributes ----------------------------------------------------------------------
 

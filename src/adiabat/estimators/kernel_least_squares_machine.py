@@ -31,7 +31,8 @@ from adiabat.estimators.arguments.validation import (
     require_square,
 )
 from adiabat.estimators.atomic import all_or_nothing
-from adiabat.estimators.kernel_least_squares.files import load_state, save_state
+from adiabat.estimators.files.content import Arrays, Manifest, save
+from adiabat.estimators.kernel_least_squares.files import content, estimator_from
 from adiabat.estimators.kernel_least_squares.model import KernelModel, Problem
 from adiabat.estimators.learner import OF_THE_KERNEL, SampleKeeper
 from adiabat.estimators.ledger import Ledger
@@ -40,9 +41,7 @@ from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual_evidence import Finding, judged
 from adiabat.lssvm.machine import Effort
 from adiabat.lssvm.moments import NotSettled
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 #: Parameters that shape the model.
 HELD: Final = ("rho", *OF_THE_KERNEL, "fit_intercept")
@@ -283,12 +282,16 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
 
         :func:`adiabat.load` reads it back without running code.
         """
-        check_is_fitted(self)
-        save_state(path, self)
+        save(self, path)
+
+    def _to_file(self) -> tuple[Manifest, Arrays]:
+        """Manifest and arrays for a model file."""
+        return content(self)
 
     @classmethod
-    def _from_file(cls, path: str | os.PathLike[str]) -> Any:
-        return load_state(path, cls)
+    def _from_file(cls, manifest: Manifest, arrays: Arrays) -> Any:
+        """The estimator of a model file; ValueError if the file makes no sense."""
+        return estimator_from(manifest, arrays, cls)
 
     @property
     def dual_coef_(self) -> FloatArray:

@@ -17,8 +17,7 @@ from adiabat.estimators.arguments.labels import OneAgainstRest, require_among
 from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS
 from adiabat.estimators.kernel_least_squares_machine import KernelLeastSquares
 from adiabat.estimators.what_if.results import LeaveOneOut, LeaveOneOutRegression
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "rho": [Interval(Real, 0.0, None, closed="neither")],

@@ -24,7 +24,6 @@ from sklearn.utils.validation import check_is_fitted
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.engine.solver import SolveInfo
-from adiabat.errors import ModelFileError
 from adiabat.estimators.arguments.indices import by_ids
 from adiabat.estimators.arguments.validation import (
     as_csr,
@@ -34,11 +33,12 @@ from adiabat.estimators.arguments.validation import (
     require_force,
     require_square,
 )
+from adiabat.estimators.files.content import Arrays, Manifest, save
 from adiabat.estimators.files.reading import report_from
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.evidence import certify
 from adiabat.estimators.kernel.model import Model
-from adiabat.estimators.kernel.persistence import load_state, pack, save_state, unpack
+from adiabat.estimators.kernel.persistence import content, pack, state_from, unpack
 from adiabat.estimators.kernel.retaining import retain, with_leaving
 from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.learner import OF_THE_KERNEL, SampleKeeper
@@ -50,9 +50,7 @@ from adiabat.estimators.what_if.results import Influence, LeaveOut, Preview
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel, make_kernel
 from adiabat.retention import Policy
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 class KernelMachine(SampleKeeper[Model]):
@@ -394,8 +392,7 @@ class KernelMachine(SampleKeeper[Model]):
 
         :func:`adiabat.load` reads it back without running code.
         """
-        check_is_fitted(self)
-        save_state(path, type(self).__name__, self.__getstate__())
+        save(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -408,22 +405,22 @@ class KernelMachine(SampleKeeper[Model]):
         if "_model" in state:
             self._model = unpack(state["_model"])
 
+    def _to_file(self) -> tuple[Manifest, Arrays]:
+        """Manifest and arrays for a model file."""
+        return content(self.__getstate__())
+
     @classmethod
-    def _from_file(cls, path: str | os.PathLike[str]) -> Any:
+    def _from_file(cls, manifest: Manifest, arrays: Arrays) -> Any:
+        """The estimator of a model file; ValueError if the file makes no sense."""
         estimator = cls()
-        state = load_state(path, cls.__name__, set(estimator.get_params()))
-        report = state.pop("last_update_")
-        estimator.__setstate__(state)
+        estimator.__setstate__(state_from(manifest, arrays, set(estimator.get_params())))
         estimator._validate_params()
         estimator._after_change()
         # Kernel values, residuals and verdict were all made anew from the rows just now.
         certificate = estimator._certify(afresh=False)
-        estimator.last_update_ = report_from(report, certificate)
+        estimator.last_update_ = report_from(manifest["report"], certificate)
         if not certificate.ok:
-            raise ModelFileError(
-                f"{os.fspath(path)!r} holds a model that is not the optimum on its rows; restore "
-                "it from a copy, or fit it again"
-            )
+            raise ValueError("its model is not the optimum on its rows")
         return estimator
 
     # -- within ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from adiabat.estimators.arguments.validation import (
     same_parameter,
 )
 from adiabat.estimators.atomic import all_or_nothing
+from adiabat.estimators.files.content import Arrays, Manifest, save
 from adiabat.estimators.learner import Learner
 from adiabat.estimators.least_squares.analysis import (
     CrossValidation,
@@ -39,18 +41,17 @@ from adiabat.estimators.least_squares.analysis import (
     own_rows,
     rho_path,
 )
-from adiabat.estimators.least_squares.files import load_state, save_state
+from adiabat.estimators.least_squares.files import content, estimator_from
 from adiabat.estimators.least_squares.merge import joined_moments, require_like
 from adiabat.estimators.least_squares.row_hashes import Content, RowHashes
 from adiabat.estimators.least_squares.rows import Rows, TargetPlan, added_none
 from adiabat.estimators.what_if.results import LeaveOneOut, LeaveOneOutRegression
-from adiabat.feature_maps import description, same_map, spelled_out
+from adiabat.feature_maps import description, mapped, same_map
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify, require_possible
 from adiabat.lssvm.machine import Batch, LeastSquares, gather
 from adiabat.lssvm.moments import Moments, NotSettled
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _HELD = ("rho", "feature_map", "fit_intercept", "remember")
 
@@ -384,12 +385,16 @@ class LeastSquaresMachine(Learner[LeastSquares]):
 
         :func:`adiabat.load` reads it back without running code.
         """
-        check_is_fitted(self)
-        save_state(path, self)
+        save(self, path)
+
+    def _to_file(self) -> tuple[Manifest, Arrays]:
+        """Manifest and arrays for a model file."""
+        return content(self)
 
     @classmethod
-    def _from_file(cls, path: str | os.PathLike[str]) -> Any:
-        return load_state(path, cls)
+    def _from_file(cls, manifest: Manifest, arrays: Arrays) -> Any:
+        """The estimator of a model file; ValueError if the file makes no sense."""
+        return estimator_from(manifest, arrays, cls)
 
     # -- learned attributes ----------------------------------------------------------------------
 
@@ -450,7 +455,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
 
     def _features(self, X: Any) -> FloatArray:
         """Features of checked rows, dense."""
-        return spelled_out(X if self._map is None else self._map.transform(X))
+        return mapped(self._map, X)
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> Rows:
         """Rows as scikit-learn checks them; none if X is None or has none."""
@@ -484,8 +489,9 @@ class LeastSquaresMachine(Learner[LeastSquares]):
             return
         plan = self._plan(added, removed)
         hashes = self._hashes_after(added, removed, approximate)
+        features = partial(mapped, self._map)
         batches = [
-            Batch(rows.X, self._columns(rows.y, plan), rows.weights, sign, self._features)
+            Batch(rows.X, self._columns(rows.y, plan), rows.weights, sign, features)
             for rows, sign in ((added, 1.0), (removed, -1.0))
             if len(rows)
         ]
@@ -520,13 +526,6 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         """The machine after a change; errors in the words of the user."""
         rho = float(self.rho)
         removing = any(batch.sign < 0.0 for batch in batches)
-
-        def check(old: Moments, new: Moments) -> None:
-            if removing and not approximate:
-                require_possible(old, new, rho, plan.emptied)
-            elif removing:
-                new.n_rough += sum(len(batch) for batch in batches if batch.sign < 0.0)
-
         try:
             if before is None or not len(before):
                 width = self._features(batches[0].X[:1]).shape[1]
@@ -538,7 +537,12 @@ class LeastSquaresMachine(Learner[LeastSquares]):
             base = replace(before, tol=self.tol)
             if plan.columns != list(range(base.moments.n_targets)):
                 base = base.retargeted(plan.columns, plan.combine)
-            return base.changed(batches, check)
+            sums = base.summed(batches)
+            if removing and not approximate:
+                require_possible(base.moments, sums.moments, rho, plan.emptied)
+            elif removing:
+                sums.moments.n_rough += sum(len(batch) for batch in batches if batch.sign < 0.0)
+            return base.changed(sums)
         except IndefiniteMatrix as error:
             if not removing or self._beyond_moments(before):
                 raise self._too_singular(str(error)) from error
@@ -591,7 +595,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         """Outputs at new rows, a block at a time."""
         check_is_fitted(self)
         X = self._check_rows(X)
-        batch = Batch(X, np.empty((X.shape[0], 0)), None, 1.0, self._features)
+        batch = Batch(X, np.empty((X.shape[0], 0)), None, 1.0, partial(mapped, self._map))
         blocks = batch.blocks(0, len(batch))
         return np.concatenate([self._model.decide(phi) for phi, _, _ in blocks])
 

@@ -23,8 +23,7 @@ from adiabat.estimators.least_squares.analysis import trained_on
 from adiabat.estimators.least_squares.rows import Rows, TargetPlan
 from adiabat.estimators.least_squares_machine import LeastSquaresMachine
 from adiabat.lssvm.machine import LeastSquares
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class LSSVC(OneAgainstRest, ClassifierMixin, LeastSquaresMachine):

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from adiabat.estimators.single_machine import SingleMachine
 from adiabat.estimators.what_if.leave_one_out import leave_one_out_values
 from adiabat.estimators.what_if.results import LeaveOneOutNovelty
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class NoveltyDetector(OutlierMixin, SingleMachine):

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from adiabat.estimators.arguments.validation import read_only
 from adiabat.estimators.kernel_machine import KernelMachine
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class SingleMachine(KernelMachine):

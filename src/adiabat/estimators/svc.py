@@ -36,9 +36,7 @@ from adiabat.estimators.what_if.leave_one_out import leave_one_out
 from adiabat.estimators.what_if.results import LeaveOneOut
 from adiabat.formulations.c_svc import CSVC
 from adiabat.retention import Policy
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Labels up to which they are looked up one by one.
 FEW_LABELS = 256

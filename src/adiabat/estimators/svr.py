@@ -23,8 +23,7 @@ from adiabat.estimators.what_if.leave_one_out import leave_one_out_values
 from adiabat.estimators.what_if.results import LeaveOneOutRegression
 from adiabat.formulations.epsilon_svr import EpsilonSVR
 from adiabat.retention import Policy
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class SVR(LibsvmParameters, RegressorMixin, AlongC, SingleMachine):

@@ -22,8 +22,7 @@ from adiabat.plots.canvas import (
     pyplot,
 )
 from adiabat.plots.plane import Plane, edges_of
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class MarginDisplay:

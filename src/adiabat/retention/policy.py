@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.errors import ModelFileError
+from adiabat.typing import BoolArray, FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Timing = Literal["together", "after", "in turn"]
 
 _REGISTERED: dict[str, type[Policy]] = {}

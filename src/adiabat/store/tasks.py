@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError, StoreDamagedError
@@ -30,8 +29,7 @@ from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
 from adiabat.feature_maps import Polynomial, RandomFourier
-
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import IntArray
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 def label_array(values: Sequence[Any]) -> npt.NDArray[Any]:

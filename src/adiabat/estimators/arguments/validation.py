@@ -16,8 +16,8 @@ from adiabat.inputs import require_csr, require_width
 from adiabat.kernels import KERNEL_NAMES
 from adiabat.preprocessing.weights import check_weights as check_weights
 from adiabat.retention import Policy
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 A = TypeVar("A")
 
 #: The largest `tol`: a looser one would call a model optimal that has learned nothing.

@@ -6,18 +6,23 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from adiabat.archive import HeldArchive, read_archive
+from adiabat.archive import read_archive
 from adiabat.errors import ModelFileError
+from adiabat.estimators.files.content import Arrays, Manifest, name_features, rows_from
 from adiabat.estimators.files.reading import require_affordable
 from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
+from adiabat.estimators.pipeline.file import machine_arrays
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
+from adiabat.preprocessing.scaler import StandardScaler
 
+# Stands for the name of the file until it is known.
+_FILE = "the model file"
 # The file names an estimator; only these are ever made.
 _ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
@@ -58,37 +63,41 @@ def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     >>> adiabat.load(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    opened = _held(path)
+    return estimator_from(*read_archive(path), os.fspath(path), max_bytes)
+
+
+def estimator_from(
+    manifest: Manifest, arrays: Arrays, name: str, max_bytes: int | None = None
+) -> Any:
+    """The estimator of a file's content; ModelFileError, with the file's name, if it is unsound."""
     try:
-        return _estimator_of(opened, max_bytes)
-    except ModelFileError:
-        raise
+        return _estimator(manifest, arrays, max_bytes)
+    except ModelFileError as error:
+        raise ModelFileError(str(error).replace(_FILE, repr(name), 1)) from error
     except Exception as error:
         # The content is a stranger's: whatever it brings about, it is the file that is at fault.
+        what = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         raise ModelFileError(
-            f"{opened.name!r} is not a sound model file ({type(error).__name__}: {error}); restore "
-            "it from a copy, or save the model again"
+            f"{name!r} is not a sound model file ({what}); restore it from a copy, or save the "
+            "model again"
         ) from error
 
 
-def _held(path: str | os.PathLike[str]) -> HeldArchive:
-    """The content of a file, read once."""
-    if isinstance(path, HeldArchive):
-        return path
-    return HeldArchive(os.fspath(path), *read_archive(path))
-
-
-def _estimator_of(path: HeldArchive, max_bytes: int | None) -> Any:
-    manifest = path.manifest
+def _estimator(manifest: Manifest, arrays: Arrays, max_bytes: int | None) -> Any:
     name = manifest.get("estimator")
     if name == IncrementalPipeline.__name__:
-        return IncrementalPipeline._from_file(
-            path, lambda machine: _estimator_of(machine, max_bytes)
-        )
-    if name not in _ESTIMATORS:
+        raw = rows_from(manifest, arrays)
+        scaler = StandardScaler._from_file(manifest["scaler"], arrays, int(raw.shape[1]))
+        own = machine_arrays(arrays, scaler, raw)
+        machine = _estimator(manifest["machine"], own, max_bytes)
+        estimator: Any = IncrementalPipeline._from_parts(manifest, machine, scaler, raw)
+    elif name in _ESTIMATORS:
+        require_affordable(manifest, arrays, max_bytes)
+        estimator = _ESTIMATORS[name]._from_file(manifest, arrays)
+    else:
         raise ModelFileError(
-            f"{os.fspath(path)!r} holds an estimator {name!r} that this version does not know; "
-            "install a newer adiabat"
+            f"{_FILE} holds an estimator {name!r} that this version does not know; install a "
+            "newer adiabat"
         )
-    require_affordable(manifest, path.arrays, max_bytes)
-    return _ESTIMATORS[name]._from_file(path)
+    name_features(estimator, manifest)
+    return estimator

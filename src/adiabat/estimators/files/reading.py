@@ -21,7 +21,7 @@ _FLOAT: Final = 8
 # Kernel columns of the support, and half as many again that are kept for those that come back.
 _COLUMNS: Final = 1.5
 # Matrices as large as the moments that solving for w takes.
-_OF_MOMENTS: Final = 8
+OF_MOMENTS: Final = 8
 # Matrices of n x n that a kernel least-squares machine takes.
 _OF_SAMPLES: Final = 6
 _MOST_DEGREE: Final = 1000
@@ -114,7 +114,7 @@ def _require_least_squares(
     side = width + len(arrays["combine"])
     if arrays["moments_hi"].shape != (side * (side + 1) // 2,):
         raise ValueError("the moments are not those of the features")
-    require_memory(_OF_MOMENTS * _FLOAT * side * side, f"moments of {width} features", limit)
+    require_memory(OF_MOMENTS * _FLOAT * side * side, f"moments of {width} features", limit)
     require_memory(_FLOAT * n_features, f"a row of {n_features} features", limit)
     if manifest["feature_map"] is not None:
         _require_map(manifest["feature_map"], arrays, width, n_features, limit)

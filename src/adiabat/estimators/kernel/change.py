@@ -6,15 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from adiabat.engine.machine import no_rows, no_values
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

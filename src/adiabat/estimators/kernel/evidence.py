@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.kernel_values import multiply
 from adiabat.certificate import Certificate, Problem, Verdict, judge
@@ -18,9 +17,7 @@ from adiabat.engine.samples import Samples
 from adiabat.engine.threads import pool_for
 from adiabat.error_bound import error_bound
 from adiabat.estimators.kernel.model import BLOCK_ENTRIES, Model
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 def certify(

@@ -21,9 +21,7 @@ from adiabat.estimators.ledger import Ledger
 from adiabat.formulations import Formulation
 from adiabat.formulations.base import Key
 from adiabat.kernels import Kernel
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Kernel values are recomputed for at most this many entries at a time: 8 MB, in the cache.
 BLOCK_ENTRIES = 1 << 20

@@ -6,14 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.engine.solver import SolveInfo
 from adiabat.engine.trace import RowNames, Trace
 from adiabat.errors import NotOptimalError
 from adiabat.formulations import Formulation
-
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import IntArray
 
 
 def named_by_id(error: NotOptimalError, position: IntArray, ids: list[Any]) -> NotOptimalError:

@@ -7,25 +7,28 @@ Boxes, kernel columns and factors are derived again on reading, and the judge lo
 
 from __future__ import annotations
 
-import os
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from adiabat.archive import read_archive, write_archive
 from adiabat.certificate import Verdict
 from adiabat.engine.machine import Snapshot
-from adiabat.errors import ModelFileError
 from adiabat.estimators.arguments.validation import MAX_TOL
+from adiabat.estimators.files.content import (
+    Arrays,
+    Manifest,
+    from_plain,
+    plain,
+    plain_values,
+    row_arrays,
+    row_fields,
+    rows_from,
+)
 from adiabat.estimators.files.reading import report_fields
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.ledger import Ledger
 from adiabat.formulations import FORMULATIONS
-from adiabat.inputs import csr_from_parts
 from adiabat.kernels import Kernel
-from adiabat.retention.policy import Policy, from_dict, to_dict
 
 _ROW_ARRAYS = ("u", "margin")
 # A file from before they existed leaves them at their defaults.
@@ -78,80 +81,45 @@ def unpack(state: dict[str, Any]) -> Model:
     return model
 
 
-def save_state(path: str | os.PathLike[str], estimator: str, state: dict[str, Any]) -> None:
-    """Write an estimator's state to a model file."""
+def content(state: dict[str, Any]) -> tuple[Manifest, Arrays]:
+    """Manifest and arrays of an estimator's state."""
     packed = state["_model"]
-    manifest: dict[str, Any] = {
-        "estimator": estimator,
+    own = {name: state[name] for name in state if not (name[0] == "_" or name[-1] == "_")}
+    formulation = packed["formulation"]
+    manifest: Manifest = {
         "kernel": packed["kernel"].to_dict(),
         "tol": packed["tol"],
         "formulation": {
-            "name": packed["formulation"].name,
-            **{name: _plain("y", value) for name, value in packed["formulation"].to_dict().items()},
+            "name": formulation.name,
+            **{name: plain("y", value) for name, value in formulation.to_dict().items()},
         },
-        "parameters": {
-            name: _plain(name, value)
-            for name, value in state.items()
-            if not name.startswith("_") and not name.endswith("_")
-        },
-        "held": {name: _plain(name, value) for name, value in state["_held_parameters"].items()},
+        "parameters": plain_values(own),
+        "held": plain_values(state["_held_parameters"]),
         "n_features_in": int(state["n_features_in_"]),
         "gamma": float(state["gamma_"]),
         "machines": [list(kept["key"]) for kept in packed["machines"]],
         "biases": [kept["b"] for kept in packed["machines"]],
         "report": report_fields(state["last_update_"]),
-        "sparse": sp.issparse(packed["X"]),
+        **row_fields(packed["X"]),
     }
-    arrays: dict[str, Any] = {
+    arrays: Arrays = {
         "target": packed["target"],
         "weight": packed["weight"],
         **packed["ledger"].to_arrays(),
+        **row_arrays(packed["X"]),
     }
-    if "feature_names_in_" in state:
-        manifest["feature_names_in"] = [str(name) for name in state["feature_names_in_"]]
-    X = packed["X"]
-    if sp.issparse(X):
-        manifest["shape"] = [int(side) for side in X.shape]
-        arrays.update(X_data=X.data, X_indices=X.indices, X_indptr=X.indptr)
-    else:
-        arrays["X"] = np.ascontiguousarray(X)
     for number, kept in enumerate(packed["machines"]):
         arrays.update({f"machine{number}_{name}": kept[name] for name in _ROW_ARRAYS})
-    write_archive(path, manifest, arrays)
+    return manifest, arrays
 
 
-def load_state(
-    path: str | os.PathLike[str], estimator: str, parameters: set[str]
-) -> dict[str, Any]:
-    """Read back what `save_state` wrote; `ModelFileError` if it does not hang together."""
-    manifest, arrays = read_archive(path)
-    if manifest.get("estimator") != estimator:
-        raise ModelFileError(
-            f"{os.fspath(path)!r} holds a {manifest.get('estimator')!r}, not a {estimator}; "
-            "open it with adiabat.load"
-        )
-    try:
-        if set(manifest["parameters"]) | (_LATER_PARAMETERS & parameters) != parameters:
-            raise ValueError("its parameters are not those of the estimator")
-        return _state_from(manifest, arrays)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(
-            f"{os.fspath(path)!r} is not a sound model file ({error}); restore it from a copy, "
-            "or save the model again"
-        ) from error
-
-
-def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+def state_from(manifest: Manifest, arrays: Arrays, parameters: set[str]) -> dict[str, Any]:
+    """The state that `content` was given; ValueError if it does not hang together."""
+    if set(manifest["parameters"]) | (_LATER_PARAMETERS & parameters) != parameters:
+        raise ValueError("its parameters are not those of the estimator")
     fields = dict(manifest["formulation"])
     formulation = FORMULATIONS[fields.pop("name")].from_dict(fields)
-    if manifest["sparse"]:
-        X: Any = csr_from_parts(
-            arrays["X_data"], arrays["X_indices"], arrays["X_indptr"], manifest["shape"], "X"
-        )
-    else:
-        X = arrays["X"]
+    X = rows_from(manifest, arrays)
     machines = []
     for number, key in enumerate(manifest["machines"]):
         kept = {name: arrays[f"machine{number}_{name}"] for name in _ROW_ARRAYS}
@@ -169,20 +137,16 @@ def _state_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
     _require_sound(packed)
     if int(manifest["n_features_in"]) != X.shape[1]:
         raise ValueError("the number of features is not that of the rows")
-    held = _unplain_all(manifest["held"])
+    held = {name: from_plain(value) for name, value in manifest["held"].items()}
     _require_held(held, packed, set(manifest["parameters"]))
-    state: dict[str, Any] = {
-        **_unplain_all(manifest["parameters"]),
+    return {
+        **{name: from_plain(value) for name, value in manifest["parameters"].items()},
         "_held_parameters": held,
         "_model": packed,
         "_checked_parameters": (),
         "gamma_": packed["kernel"].gamma,
         "n_features_in_": int(manifest["n_features_in"]),
-        "last_update_": manifest["report"],  # until the judge has looked at the model
     }
-    if "feature_names_in" in manifest:
-        state["feature_names_in_"] = np.array(manifest["feature_names_in"], dtype=object)
-    return state
 
 
 def _require_sound(packed: dict[str, Any]) -> None:
@@ -190,12 +154,11 @@ def _require_sound(packed: dict[str, Any]) -> None:
     X, target, weight = packed["X"], packed["target"], packed["weight"]
     formulation = packed["formulation"]
     n = X.shape[0]
-    if target.shape != (n,) or weight.shape != (n,) or len(packed["ledger"]) != n or X.ndim != 2:
+    if target.shape != (n,) or weight.shape != (n,) or len(packed["ledger"]) != n:
         raise ValueError("the arrays of the samples differ in length")
-    types = (X.dtype, weight.dtype, target.dtype)
-    if types != (np.float64, np.float64, formulation.target_type):
+    if (weight.dtype, target.dtype) != (np.float64, formulation.target_type):
         raise ValueError("an array has the wrong type")
-    if not (np.isfinite(X.data if sp.issparse(X) else X).all() and np.isfinite(weight).all()):
+    if not np.isfinite(weight).all():
         raise ValueError("an array has values that are not finite")
     if (n and weight.min() < 0.0) or not 0.0 < packed["tol"] <= MAX_TOL:
         raise ValueError("a weight or tol is out of range")
@@ -226,34 +189,3 @@ def _require_held(held: dict[str, Any], packed: dict[str, Any], parameters: set[
     for name, value in shape.items():
         if value is not None and name in held and held[name] != value:
             raise ValueError(f"the model has another {name} than is held")
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A parameter or label as JSON; a dictionary keeps its keys' types as a list of pairs."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, list):
-        return [_plain(name, item) for item in value]
-    if isinstance(value, (dict, MappingProxyType)):
-        return {"pairs": [[_plain(name, key), _plain(name, item)] for key, item in value.items()]}
-    if isinstance(value, Policy):
-        fields = to_dict(value)
-        return {**fields, "parameters": _plain(name, fields["parameters"])}
-    raise TypeError(
-        f"{name}={value!r} cannot be written to a model file, which holds plain values only; "
-        "pickle the model instead"
-    )
-
-
-def _unplain(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    if "policy" in value:
-        return from_dict({**value, "parameters": _unplain(value["parameters"])})
-    return {key: _unplain(item) for key, item in value["pairs"]}
-
-
-def _unplain_all(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: _unplain(value) for name, value in values.items()}

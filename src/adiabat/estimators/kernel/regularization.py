@@ -14,16 +14,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat._core.kernel_values import multiply
 from adiabat.engine.regularization import Track
 from adiabat.engine.threads import blas_held
 from adiabat.estimators.kernel.model import Model
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Shape = Callable[[FloatArray], FloatArray]
 
 

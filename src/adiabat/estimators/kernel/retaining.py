@@ -17,10 +17,7 @@ from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.retention.policy import Held, Policy
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from adiabat.typing import BoolArray, FloatArray, IntArray
 
 
 def retain(

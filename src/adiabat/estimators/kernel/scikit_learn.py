@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 from sklearn.svm import SVC as PlainSVC
@@ -15,8 +14,7 @@ from sklearn.svm import SVR as PlainSVR
 from sklearn.svm import OneClassSVM as PlainOneClassSVM
 
 from adiabat.estimators.what_if.copies import nameless
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Doublings of one rounding, after which rows that differ are not on the boundary.
 _STEPS = 16

@@ -6,38 +6,38 @@ Kernel values and their inverse are derived again on reading, and the solution i
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from adiabat.archive import read_archive, write_archive
-from adiabat.errors import ModelFileError, NotOptimalError
 from adiabat.estimators.arguments.validation import require_square
+from adiabat.estimators.files.content import (
+    Arrays,
+    Manifest,
+    plain_values,
+    row_arrays,
+    row_fields,
+    rows_from,
+)
 from adiabat.estimators.files.reading import report_fields, report_from
 from adiabat.estimators.kernel_least_squares.model import KernelModel
-from adiabat.estimators.least_squares.files import plain
 from adiabat.estimators.ledger import Ledger
-from adiabat.inputs import csr_from_parts
 from adiabat.kernels import Kernel
 
 
-def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
-    """Write a fitted kernel least-squares estimator."""
+def content(estimator: Any) -> tuple[Manifest, Arrays]:
+    """Manifest and arrays of a fitted kernel least-squares estimator."""
     model: KernelModel = estimator._model
-    manifest: dict[str, Any] = {
-        "estimator": type(estimator).__name__,
+    manifest: Manifest = {
         "kernel": model.kernel.to_dict(),
-        "parameters": {name: plain(value) for name, value in estimator.get_params().items()},
+        "parameters": plain_values(estimator.get_params()),
         "n_features_in": int(estimator.n_features_in_),
         "report": report_fields(estimator.last_update_),
-        "sparse": bool(sp.issparse(model.X)),
+        **row_fields(model.X),
     }
-    if hasattr(estimator, "feature_names_in_"):
-        manifest["feature_names_in"] = [str(name) for name in estimator.feature_names_in_]
-    arrays: dict[str, Any] = {
+    arrays: Arrays = {
+        **row_arrays(model.X),
         "y": model.y,
         "weight": model.weight,
         "heavy": model.heavy,
@@ -47,36 +47,14 @@ def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
     }
     if model.machine.rest.any():
         arrays["alpha_rest"] = np.ascontiguousarray(model.machine.rest)
-    if manifest["sparse"]:
-        manifest["shape"] = [int(side) for side in model.X.shape]
-        arrays.update(X_data=model.X.data, X_indices=model.X.indices, X_indptr=model.X.indptr)
-    else:
-        arrays["X"] = np.ascontiguousarray(model.X)
-    write_archive(path, manifest, arrays)
+    return manifest, arrays
 
 
-def load_state(path: str | os.PathLike[str], kind: type) -> Any:
-    """Read back what `save_state` wrote; `ModelFileError` if it does not hang together."""
-    manifest, arrays = read_archive(path)
-    name = os.fspath(path)
-    if manifest.get("estimator") != kind.__name__:
-        raise ModelFileError(
-            f"{name!r} holds a {manifest.get('estimator')!r}, not a {kind.__name__}; "
-            "open it with adiabat.load"
-        )
-    try:
-        return _estimator_from(manifest, arrays, kind)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, NotOptimalError) as error:
-        raise ModelFileError(
-            f"{name!r} is not a sound model file ({error}); restore it from a copy, or save the "
-            "model again"
-        ) from error
-
-
-def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type) -> Any:
+def estimator_from(manifest: Manifest, arrays: Arrays, kind: type) -> Any:
+    """The estimator that `content` was given; ValueError if it does not hang together."""
     estimator = kind(**manifest["parameters"])
     estimator._validate_params()
-    X = _rows_from(manifest, arrays)
+    X = rows_from(manifest, arrays)
     y, weight, heavy = arrays["y"], arrays["weight"], arrays["heavy"]
     n = X.shape[0]
     ledger = Ledger.from_arrays(arrays)
@@ -111,19 +89,4 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
         raise ValueError("the weights are not the solution on the rows")
     estimator._after_change()
     estimator.last_update_ = report_from(manifest["report"], certificate)
-    if "feature_names_in" in manifest:
-        estimator.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
     return estimator
-
-
-def _rows_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    if manifest["sparse"]:
-        X: Any = csr_from_parts(
-            arrays["X_data"], arrays["X_indices"], arrays["X_indptr"], manifest["shape"], "X"
-        )
-        values = X.data
-    else:
-        X = values = arrays["X"]
-    if X.ndim != 2 or X.dtype != np.float64 or not np.isfinite(values).all():
-        raise ValueError("the rows are not finite numbers")
-    return X

@@ -24,9 +24,7 @@ from adiabat.lssvm.accuracy import UNIT
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual import DualMachine, LeftOut, Values
 from adiabat.lssvm.moments import NotSettled
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 _BLOCK: Final = 2048  # rows decided together
 _HUGE: Final = 1e6  # k(x, x) of a sample beside that of the others, from which it is named
@@ -54,9 +52,6 @@ class KernelModel:
     kernel: Kernel
     heavy: IntArray
     machine: DualMachine
-
-    #: Models are replaced, not changed: there are no versions of one.
-    version = 0
 
     def __len__(self) -> int:
         return len(self.weight)

@@ -25,8 +25,7 @@ from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.machine import LeastSquares
 from adiabat.lssvm.moments import NotSettled
 from adiabat.lssvm.spectrum import LEAST_REST, Spectrum, leverages, without_itself
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Sums of the features may differ by so much from the model's, relative to those of their sizes,
 # before the rows are taken for others.

@@ -7,7 +7,6 @@ judged against the moments.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -16,29 +15,26 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from adiabat._core.expansions import MOST_PARTS
-from adiabat.archive import read_archive, write_archive
-from adiabat.errors import ModelFileError
+from adiabat.estimators.files.content import Arrays, Manifest, plain, plain_values
 from adiabat.estimators.files.reading import report_fields, report_from
 from adiabat.estimators.least_squares.row_hashes import RowHashes
 from adiabat.feature_maps import BY_NAME, FeatureMap
-from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.machine import LeastSquares
-from adiabat.lssvm.moments import Moments, NotSettled
+from adiabat.lssvm.moments import Moments
 
 _COUNTS = ("n", "n_heavy", "n_rough")
 
 
-def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
-    """Write a fitted least-squares estimator."""
+def content(estimator: Any) -> tuple[Manifest, Arrays]:
+    """Manifest and arrays of a fitted least-squares estimator."""
     model: LeastSquares = estimator._model
     parameters = {
         name: value for name, value in estimator.get_params(deep=False).items()
         if name != "feature_map"
     }  # fmt: skip
     map_fields, arrays = _map_fields(estimator._map)
-    manifest: dict[str, Any] = {
-        "estimator": type(estimator).__name__,
-        "parameters": {name: plain(value) for name, value in parameters.items()},
+    manifest: Manifest = {
+        "parameters": plain_values(parameters),
         "feature_map": map_fields,
         "n_features_in": int(estimator.n_features_in_),
         "width": model.moments.width,
@@ -47,8 +43,6 @@ def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
         "flat": getattr(estimator, "_flat", None),
         "report": report_fields(estimator.last_update_),
     }
-    if hasattr(estimator, "feature_names_in_"):
-        manifest["feature_names_in"] = [str(name) for name in estimator.feature_names_in_]
     upper = np.triu_indices(len(model.moments.hi))
     arrays.update(
         moments_hi=model.moments.hi[upper],
@@ -65,29 +59,11 @@ def save_state(path: str | os.PathLike[str], estimator: Any) -> None:
         arrays["moments_rest"] = model.moments.rest[:, *upper]
     if estimator._hashes is not None:
         arrays.update(estimator._hashes.to_arrays())
-    write_archive(path, manifest, arrays)
+    return manifest, arrays
 
 
-def load_state(path: str | os.PathLike[str], kind: type) -> Any:
-    """Read back what `save_state` wrote; `ModelFileError` if it does not hang together."""
-    manifest, arrays = read_archive(path)
-    name = os.fspath(path)
-    if manifest.get("estimator") != kind.__name__:
-        raise ModelFileError(
-            f"{name!r} holds a {manifest.get('estimator')!r}, not a {kind.__name__}; "
-            "open it with adiabat.load"
-        )
-    try:
-        return _estimator_from(manifest, arrays, kind)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, IndefiniteMatrix,
-            NotSettled) as error:  # fmt: skip
-        raise ModelFileError(
-            f"{name!r} is not a sound model file ({error}); restore it from a copy, or save the "
-            "model again"
-        ) from error
-
-
-def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type) -> Any:
+def estimator_from(manifest: Manifest, arrays: Arrays, kind: type) -> Any:
+    """The estimator that `content` was given; ValueError if it does not hang together."""
     parameters = dict(manifest["parameters"])
     made = _map_from(manifest["feature_map"], arrays)
     estimator = kind(**parameters, feature_map=made)
@@ -123,8 +99,6 @@ def _estimator_from(manifest: dict[str, Any], arrays: dict[str, Any], kind: type
     if not certificate.ok:
         raise ValueError("w is not the solution of its moments")
     estimator.last_update_ = report_from(manifest["report"], certificate)
-    if "feature_names_in" in manifest:
-        estimator.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
     if "classes" in arrays:
         counts = [int(count) for count in manifest["class_counts"]]
         if len(counts) != len(arrays["classes"]) or len(counts) != moments.n_targets:
@@ -195,7 +169,7 @@ def _map_fields(fitted: Any) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
         if name == "landmarks":
             arrays["landmarks"] = np.asarray(value, dtype=np.float64)
         else:
-            fields[name] = plain(value)
+            fields[name] = plain(name, value)
     return {"name": type(fitted).__name__, "parameters": fields}, arrays
 
 
@@ -206,8 +180,3 @@ def _map_from(fields: Any, arrays: dict[str, Any]) -> Any:
     if "landmarks" in arrays:
         parameters["landmarks"] = arrays["landmarks"]
     return BY_NAME[fields["name"]](**parameters)
-
-
-def plain(value: Any) -> Any:
-    """A number of NumPy's as one of Python's."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from adiabat._core.thread_pool import in_slices
 from adiabat.errors import NotLearnedError
 from adiabat.feature_maps import spelled_out
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 Hashes = npt.NDArray[np.bytes_]
 
 _BYTES: Final = 16

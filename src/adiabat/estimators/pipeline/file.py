@@ -6,118 +6,39 @@ The scaled rows are not written: they are computed again on reading, the same to
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
-from adiabat.archive import HeldArchive, read_archive, write_archive
-from adiabat.errors import ModelFileError
-from adiabat.inputs import csr_from_parts
+from adiabat.estimators.files.content import ROWS, Arrays, Manifest, content_of, row_arrays
 from adiabat.preprocessing.scaler import StandardScaler
 
-_ROWS = ("X", "X_data", "X_indices", "X_indptr")
 _OF_THE_MACHINE = "machine."
 
 
-class SavedPipeline:
-    """Writing and reading of pipelines."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the pipeline to a file: a zip of JSON and arrays, whole or not at all.
-
-        :func:`adiabat.load` reads it back without running code.
-        """
-        check_is_fitted(self)
-        state: Any = self
-        held = HeldArchive(os.fspath(path))
-        state.estimator_.save(held)
-        fields, arrays = state.scaler_._to_file()
-        manifest: dict[str, Any] = {
-            "estimator": type(self).__name__,
-            "mode": state.mode,
-            "machine": held.manifest,
-            "scaler": fields,
-            "default_scaler": state.scaler is None,
-        }
-        if hasattr(self, "feature_names_in_"):
-            manifest["feature_names_in"] = [str(name) for name in state.feature_names_in_]
-        for name, array in held.arrays.items():
-            if name not in _ROWS:
-                arrays[_OF_THE_MACHINE + name] = array
-        raw = state._raw
-        if sp.issparse(raw):
-            manifest["shape"] = [int(side) for side in raw.shape]
-            arrays.update(X_data=raw.data, X_indices=raw.indices, X_indptr=raw.indptr)
-        else:
-            arrays["X"] = np.ascontiguousarray(raw)
-        write_archive(path, manifest, arrays)
-
-    @classmethod
-    def _from_file(cls, path: str | os.PathLike[str], load: Callable[[Any], Any]) -> Any:
-        """The pipeline of a file; `load` makes the machine of its content."""
-        manifest, arrays = read_archive(path)
-        try:
-            raw = _rows_from(manifest, arrays)
-            scaler = StandardScaler._from_file(manifest["scaler"], arrays, int(raw.shape[1]))
-            own = _machine_arrays(arrays, scaler, raw)
-            machine = load(HeldArchive(os.fspath(path), manifest["machine"], own))
-            default = manifest["default_scaler"]
-            pipeline: Any = cls.__new__(cls)
-            pipeline.__dict__.update(
-                estimator=type(machine)(**machine.get_params(deep=False)),
-                scaler=None if default else StandardScaler(**scaler.get_params()),
-                mode=manifest["mode"],
-                estimator_=machine,
-                scaler_=scaler,
-                _raw=raw,
-                _held_mode=manifest["mode"],
-                n_features_in_=int(raw.shape[1]),
-            )
-            pipeline._validate_params()
-            if "feature_names_in" in manifest:
-                names = np.array(manifest["feature_names_in"], dtype=object)
-                if names.shape != (raw.shape[1],):
-                    raise ValueError("the names of the features are not as many as they")
-                pipeline.feature_names_in_ = names
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, ModelFileError):
-                raise
-            raise ModelFileError(
-                f"{os.fspath(path)!r} is not a sound model file ({error}); restore it from a copy, "
-                "or save the model again"
-            ) from error
-        return pipeline
+def content(pipeline: Any) -> tuple[Manifest, Arrays]:
+    """Manifest and arrays of a fitted pipeline."""
+    machine, own = content_of(pipeline.estimator_)
+    scaler, arrays = pipeline.scaler_._to_file()
+    manifest: Manifest = {
+        "mode": pipeline.mode,
+        "machine": machine,
+        "scaler": scaler,
+        "default_scaler": pipeline.scaler is None,
+    }
+    raw = pipeline._raw
+    if sp.issparse(raw):
+        manifest["shape"] = [int(side) for side in raw.shape]
+    arrays.update({_OF_THE_MACHINE + name: own[name] for name in own if name not in ROWS})
+    arrays.update(row_arrays(raw))
+    return manifest, arrays
 
 
-def _rows_from(manifest: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    """The rows as they were given."""
-    if "X" in arrays:
-        raw: Any = arrays["X"]
-    else:
-        raw = csr_from_parts(
-            arrays["X_data"], arrays["X_indices"], arrays["X_indptr"], manifest["shape"], "X"
-        )
-    if raw.ndim != 2 or raw.dtype != np.float64:
-        raise ValueError("the rows have the wrong shape or type")
-    if not np.isfinite(raw.data if sp.issparse(raw) else raw).all():
-        raise ValueError("the rows have values that are not finite")
-    return raw
-
-
-def _machine_arrays(arrays: dict[str, Any], scaler: StandardScaler, raw: Any) -> dict[str, Any]:
+def machine_arrays(arrays: Arrays, scaler: StandardScaler, raw: Any) -> Arrays:
     """The arrays of the machine's own file, with the rows scaled."""
     own = {
         name.removeprefix(_OF_THE_MACHINE): array
         for name, array in arrays.items()
         if name.startswith(_OF_THE_MACHINE)
     }
-    scaled = scaler.transform(raw)
-    if sp.issparse(scaled):
-        own.update(X_data=scaled.data, X_indices=scaled.indices, X_indptr=scaled.indptr)
-    else:
-        own["X"] = scaled
-    return own
+    return own | row_arrays(scaler.transform(raw))

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat.engine.machine import NO_ROWS
 from adiabat.estimators.arguments.validation import (
     as_csr,
     check_rows,
@@ -32,11 +32,7 @@ from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
 from adiabat.preprocessing.scaler import StandardScaler
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-NOBODY: IntArray = np.empty(0, dtype=np.int64)
+from adiabat.typing import FloatArray, IntArray
 
 
 class ScaledMachine(BaseEstimator):
@@ -132,7 +128,8 @@ class ScaledMachine(BaseEstimator):
 
     def _change(
         self, step: Transaction, started: float, X: Any = None, y: Any = None,
-        sample_weight: Any = None, ids: Any = None, removed: IntArray = NOBODY, trace: bool = False,
+        sample_weight: Any = None, ids: Any = None, removed: IntArray = NO_ROWS,
+        trace: bool = False,
     ) -> None:  # fmt: skip
         """Samples in and out."""
         machine, model = self.estimator_, self._model
@@ -219,4 +216,4 @@ def with_rows(raw: Any, places: IntArray, rows: Any) -> Any:
     """Rows with others at some places."""
     order = np.arange(raw.shape[0])
     order[places] = raw.shape[0] + np.arange(len(places))
-    return _joined(raw, NOBODY, rows)[order]
+    return _joined(raw, NO_ROWS, rows)[order]

@@ -35,9 +35,7 @@ from adiabat.estimators.what_if.results import (
     LeaveOut,
     Preview,
 )
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 class ScaledWhatIf(ScaledMachine):

@@ -15,14 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from adiabat.engine.branch import Branch
 from adiabat.estimators.arguments.labels import label_array
 from adiabat.estimators.arguments.validation import as_csr
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.transaction import Transaction
-
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import IntArray
 
 
 def copy_removing(estimator: Any, places: IntArray) -> Any:
@@ -38,7 +36,7 @@ def copy_removing(estimator: Any, places: IntArray) -> Any:
 def shared_copy(estimator: Any) -> Any:
     """A copy that shares kernel columns. Updating it does not affect the original."""
     view = nameless(estimator)
-    view._model = _branch(estimator._model)
+    view._model = _forked(estimator._model)
     return view
 
 
@@ -58,12 +56,12 @@ def own_copy(view: Any, estimator: Any) -> Any:
     return twin
 
 
-def _branch(model: Model) -> Model:
-    branch = Model(model.kernel, model.solver.tol, model.formulation, model.ledger.copy())
-    branch.solver = Branch(model.solver)
-    branch.position, branch.target = model.position.copy(), model.target.copy()
-    branch.weight, branch.version = model.weight.copy(), model.version
-    return branch
+def _forked(model: Model) -> Model:
+    fork = Model(model.kernel, model.solver.tol, model.formulation, model.ledger.copy())
+    fork.solver = model.solver.fork()
+    fork.position, fork.target = model.position.copy(), model.target.copy()
+    fork.weight, fork.version = model.weight.copy(), model.version
+    return fork
 
 
 def own_rows(estimator: Any) -> Any:

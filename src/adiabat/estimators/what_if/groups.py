@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Groups of samples left out, each at once: what the model that never had them says of them.
 
-Each group leaves the full model in one step (KT09) on a branch of it. Groups without weight need no
+Each group leaves the full model in one step (KT09), on a shared copy. Groups without weight need no
 work, unless b hangs on them.
 """
 
@@ -20,9 +20,8 @@ from adiabat.estimators.arguments.labels import label_places
 from adiabat.estimators.kernel import votes
 from adiabat.estimators.what_if.copies import copy_removing, own_targets, rows_for
 from adiabat.estimators.what_if.results import LeaveOut
+from adiabat.typing import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Ask = Callable[[IntArray], tuple[FloatArray, npt.NDArray[Any]]]
 
 

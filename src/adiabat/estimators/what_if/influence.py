@@ -4,7 +4,7 @@
 A sample without weight is not known to the optimum and costs nothing, unless the sum of weights, a
 box or b hangs on it. Every other one is removed as in leave-one-out, and f at the validation points
 follows from the weights that changed. Where the model has other machines or boxes without a sample,
-it leaves a branch of the model, and the points are decided anew.
+it leaves a shared copy, and the points are decided anew.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from adiabat.estimators.what_if.groups import shaped_as
 from adiabat.estimators.what_if.point_kernel import PointKernel
 from adiabat.estimators.what_if.removals import remove_each, weighty_units
 from adiabat.estimators.what_if.results import Influence
+from adiabat.typing import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Kernel values of validation points with samples, at most, that are kept at once (512 MB).
 MOST_ENTRIES = 1 << 26
 Loss = Callable[[npt.NDArray[Any], FloatArray], float]

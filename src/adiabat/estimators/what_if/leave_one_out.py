@@ -13,15 +13,14 @@ once, and the sum of weights moves with it where it depends on the samples (one 
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.estimators.arguments.labels import label_array
 from adiabat.estimators.kernel import votes
 from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.what_if.copies import copy_removing, rows_for
 from adiabat.estimators.what_if.removals import (
     Progress,
     Unit,
@@ -30,9 +29,7 @@ from adiabat.estimators.what_if.removals import (
     weighty_units,
 )
 from adiabat.estimators.what_if.results import LeaveOneOut
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 def leave_one_out(
@@ -131,12 +128,8 @@ def _reformulates(model: Model, place: int) -> bool:
 
 def _value_after_forgetting(estimator: Any, place: int) -> float:
     """F at a sample by a copy that has forgotten it; of an empty model, 0."""
-    model: Model = estimator._model
-    row = model.given_kernel() if model.kernel.name == "precomputed" else None
-    held = copy.deepcopy(estimator)
-    held.forget([model.ledger.ids[place]])
-    if len(held._model) == 0:
+    places = np.array([place])
+    view = copy_removing(estimator, places)
+    if len(view._model) == 0:
         return 0.0
-    if row is not None:
-        return float(held._model.decide(np.delete(row[[place]], place, axis=1))[0, 0])
-    return float(held._model.decide(model.features(np.array([place])))[0, 0])
+    return float(view._model.decide(rows_for(view, estimator, places))[0, 0])

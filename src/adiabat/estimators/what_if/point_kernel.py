@@ -7,12 +7,9 @@ import threading
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.estimators.kernel.model import Model
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 class PointKernel:

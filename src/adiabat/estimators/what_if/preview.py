@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from adiabat.certificate import Certificate
@@ -17,9 +16,7 @@ from adiabat.estimators.kernel.partition import sample_sets
 from adiabat.estimators.what_if.copies import copy_removing, nameless, own_copy, own_rows
 from adiabat.estimators.what_if.groups import shaped_as
 from adiabat.estimators.what_if.results import Preview
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 def preview(estimator: Any, remove: Any, X: Any, y: Any, sample_weight: Any, at: Any) -> Preview:
@@ -33,7 +30,7 @@ def preview(estimator: Any, remove: Any, X: Any, y: Any, sample_weight: Any, at:
             "decide; keep one, or add others with X"
         )
     if n_new:
-        view = own_copy(estimator, estimator)  # a branch takes no samples in
+        view = own_copy(estimator, estimator)  # a shared copy takes no samples in
         view.retain = None
         view._checked_parameters = (view.tol, view.solver, None)
         arguments = {"y": y} if estimator._supervised else {}

@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from sklearn.utils import gen_batches
@@ -25,9 +24,8 @@ from adiabat.engine.tableau import Remover, Tableau
 from adiabat.engine.threads import blas_held
 from adiabat.engine.trial import INSIDE, Removal, Trial
 from adiabat.estimators.kernel.model import Model
+from adiabat.typing import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
 Tick = Callable[[int], None]
 Unit = tuple[int, int]  # a machine, by its place in the model, and a sample, by its own

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.estimators.kernel.partition import count_moves
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 @dataclass(frozen=True)
