@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from adiabat.formulations.c_svc import CSVC
 from adiabat.kernels import Kernel, make_kernel
 from engine.rig import PAIR, Rig
 
+from faults import NEVER, PACKAGE, interrupt_at_line, interruptible
 from oracles import batch_qp, problems
 
 RNG = np.random.default_rng(0)
@@ -385,14 +385,6 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Any:
     signal.signal(signal.SIGINT, previous)
 
 
-@pytest.fixture
-def interruptible() -> Any:
-    """Ctrl-C as Python has it: started in the background, a program ignores it."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, previous)
-
-
 def interrupt() -> None:
     signal.raise_signal(signal.SIGINT)
 
@@ -456,7 +448,7 @@ print("on", flush=True)
     assert run.stdout.split() == (["through", "on"] if code == 0 else ["through"])
 
 
-@pytest.mark.usefixtures("interruptible")
+@interruptible()
 def test_an_interrupt_does_not_cut_a_commit_in_two() -> None:
     rig = started()
     nobody = np.empty(0, dtype=np.int64)
@@ -473,7 +465,7 @@ def test_an_interrupt_does_not_cut_a_commit_in_two() -> None:
     assert rig.violation() <= 1e-12
 
 
-@pytest.mark.usefixtures("interruptible")
+@interruptible()
 def test_an_interrupt_does_not_cut_a_restore_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = started()
     before = state(rig)
@@ -490,36 +482,11 @@ def test_an_interrupt_does_not_cut_a_restore_in_two(monkeypatch: pytest.MonkeyPa
     assert_same(state(rig), before)
 
 
-class Interrupter:
-    """Ctrl-C at a given line of the engine, counted from the start of the block.
-
-    Not in the file that holds a lock: a tracer can come between the end of a `with` block and the
-    release of its lock, which a signal cannot.
-    """
-
-    def __init__(self, line: int) -> None:
-        self.line, self.count = line, 0
-
-    def __enter__(self) -> Interrupter:
-        self.previous = sys.gettrace()
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        sys.settrace(self.previous)
-
-    def _trace(self, frame: Any, event: str, argument: Any) -> Any:
-        folder, file = os.path.split(frame.f_code.co_filename)
-        if not folder.endswith(os.path.join("adiabat", "engine")) or file == "threads.py":
-            return None
-        if event == "line":
-            self.count += 1
-            if self.count == self.line:
-                interrupt()
-        return self._trace
+def interrupted_at(line: int) -> Any:
+    """Ctrl-C at a line of the engine, but for the file that holds a lock."""
+    return interrupt_at_line(line, PACKAGE / "engine", other_than=("threads.py",))
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_at_any_line_is_all_or_nothing() -> None:
     """Every fifth line of an update, and every line around its commit."""
 
@@ -528,11 +495,11 @@ def test_an_interrupt_at_any_line_is_all_or_nothing() -> None:
 
     rig, outcomes = started(), set[str]()
     before = state(rig)
-    with Interrupter(-1) as whole:
+    with interrupted_at(NEVER) as lines:
         update(rig)
-    rig = started()
-    for line in [*range(1, whole.count, 5), *range(7 * whole.count // 8, whole.count)]:
-        with pytest.raises(KeyboardInterrupt), Interrupter(line):
+    rig, count = started(), lines[0]
+    for line in [*range(1, count, 5), *range(7 * count // 8, count)]:
+        with pytest.raises(KeyboardInterrupt), interrupted_at(line):
             update(rig)
         if rig.solver.samples.n == 80:
             outcomes.add("nothing")

@@ -15,6 +15,7 @@ from adiabat.engine.solver import Solver
 from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.retention import Budget, Policy, Reserve, Support, Window
 
+from faults import failing, injected, interruptible
 from laws.compare import exact_state
 
 RNG = np.random.default_rng(3)
@@ -25,22 +26,6 @@ POLICIES = [Support(), Reserve(0.2), Budget(30), Window(40)]
 
 def fresh(policy: Policy | None) -> SVC:
     return SVC(C=3.0, gamma=0.5, retain=policy).fit(X[:50], Y[:50])
-
-
-def failing(
-    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, k: int, error: BaseException
-) -> list[int]:
-    """Let the k-th call of a function raise; the count of calls is returned."""
-    original, calls = getattr(owner, name), [0]
-
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == k:
-            raise error
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(owner, name, wrapped)
-    return calls
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -55,9 +40,7 @@ def test_a_failure_in_any_step_is_as_if_nothing_had_been_tried(
     before, n_seen = exact_state(model, X), model.certificate().n_seen
     failed = 0
     for k in range(1, 12):
-        with pytest.MonkeyPatch.context() as patch:
-            error = KeyboardInterrupt() if k % 2 else MemoryError("injected")
-            calls = failing(patch, owner, name, k, error)
+        with failing(owner, name, k, injected(k)) as calls:
             try:
                 model.update(X[50:], Y[50:])
             except (KeyboardInterrupt, MemoryError):
@@ -106,12 +89,8 @@ class Breaks(Policy):
 def test_a_policy_that_fails_changes_nothing(how: str) -> None:
     model = fresh(None).set_params(retain=Breaks(how))
     before = exact_state(model, X)
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises((ArithmeticError, KeyboardInterrupt)):
-            model.update(X[50:], Y[50:], remove=[1, 2])
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    with interruptible(), pytest.raises((ArithmeticError, KeyboardInterrupt)):
+        model.update(X[50:], Y[50:], remove=[1, 2])
     assert exact_state(model, X) == before
     model.set_params(retain=None).update(X[50:], Y[50:], remove=[1, 2])
     assert model.certificate().ok and len(model.ids_) == 68
