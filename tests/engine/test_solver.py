@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from adiabat._core.gram import PANEL_WIDTH
+from adiabat.engine import threads as blas_threads
 from adiabat.engine.exchange import Exchange
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import RowChange
@@ -463,6 +464,18 @@ def test_an_interrupt_does_not_cut_a_commit_in_two() -> None:
             rig.position = where[np.concatenate([rig.position, new])]
     assert len(rig.names) == rig.solver.samples.n == rig.machine.n == 120
     assert rig.violation() <= 1e-12
+
+
+def test_a_commit_that_fails_lets_blas_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = started()
+
+    def fail(*_: Any) -> None:
+        raise Broken
+
+    monkeypatch.setattr(Solver, "_commit", fail)
+    with pytest.raises(Broken):
+        rig.change(X[80:], Y[80:])
+    assert not blas_threads._holders
 
 
 @interruptible()

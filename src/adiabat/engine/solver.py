@@ -127,9 +127,10 @@ class Step:
         """
         self._committed = True
         self._solver.judged_by = self._solver.tol
-        where = self._solver._commit(self._changes, removed, retired)
-        self._blas.give_back()
-        return where
+        try:
+            return self._solver._commit(self._changes, removed, retired)
+        finally:
+            self._blas.give_back()
 
     def rollback(self) -> None:
         """Bring machines and samples back to where they were before `add`."""
