@@ -9,14 +9,18 @@ rounding decides whether it fixes b, decision values are compared up to a consta
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from adiabat import SVC, SVDD, SVR, OneClassSVM
+from adiabat import SVC, SVDD, SVR, IncrementalPipeline, OneClassSVM
+from adiabat.preprocessing.scaler import StandardScaler
 
+from laws.adapters import LEAST_SQUARES, ByRows, machine_of
+from laws.subjects import Subject, judge, wrapped
 from oracles import batch_qp, problems
 from oracles.batch_qp import EPS
 from oracles.exact_models import machine_truth
@@ -52,9 +56,15 @@ class Difference:
         return self.strained <= 1.0
 
 
+_KINDS = {**{estimator: kind for kind, estimator in ESTIMATORS.items()},
+          **dict(LEAST_SQUARES.values())}  # fmt: skip
+
+
 def kind_of(model: Any) -> str:
-    """The kind of machine that an estimator is."""
-    return next(kind for kind, estimator in ESTIMATORS.items() if type(model) is estimator)
+    """The kind of problem that an estimator solves."""
+    if isinstance(model, IncrementalPipeline):
+        return kind_of(model.estimator)
+    return _KINDS[type(model.model if isinstance(model, ByRows) else model)]
 
 
 def parameters(model: Any) -> dict[str, Any]:
@@ -232,6 +242,16 @@ def assert_is_optimum(model: Any, roster: Roster, X_other: Any) -> None:
     """The certificate holds, and an independent solver finds the same model on the same rows."""
     certificate = model.certificate()
     assert certificate.ok, str(certificate)
+    assert model.ids_.tolist() == roster.ids.tolist(), "ids_ are not the rows learned, in order"
+    if isinstance(model, IncrementalPipeline):
+        assert_scaled_by(model, roster)
+        roster, X_other = _seen_by(model, roster), model.scaler_.transform(X_other)
+        model = model.estimator_
+    if type(model) not in ESTIMATORS.values():
+        if len(getattr(model, "classes_", (0, 1))) > 1:
+            verdict = judge(_as_subject(model, roster))
+            assert verdict.ok, f"{verdict.fault}: {verdict.off:.1e} off, {verdict.allowed:.1e}"
+        return
     try:
         found = differences(model, roster, X_other)
     except ArithmeticError:
@@ -249,7 +269,15 @@ def assert_same(one: Any, other: Any, roster: Roster, X_other: Any) -> None:
 def assert_same_on(one: Any, other: Any, roster: Roster, X_other: Any) -> None:
     """Two models that hold the rows in the roster, and else rows without weight, are one model."""
     assert one.certificate().ok and other.certificate().ok
+    if isinstance(one, IncrementalPipeline):
+        assert_scaled_by(one, roster)
+        assert_scaled_by(other, roster)
+        roster, X_other = _seen_by(one, roster), one.scaler_.transform(X_other)
+        one, other = one.estimator_, other.estimator_
     kind = kind_of(one)
+    if type(one) not in ESTIMATORS.values():
+        _assert_same_least_squares(one, other, roster, X_other)
+        return
     if kind == "svc":
         assert one.classes_.tolist() == other.classes_.tolist()
         if len(one.classes_) < 2:
@@ -284,6 +312,58 @@ def assert_same_on(one: Any, other: Any, roster: Roster, X_other: Any) -> None:
         assert abs(goals[0] - goals[1]) <= allowed_goal
 
 
+def assert_scaled_by(model: Any, roster: Roster) -> None:
+    """A pipeline's scaler is that of its rows, to the last bit."""
+    afresh = StandardScaler(with_mean=model.scaler_.with_mean)
+    afresh.fit(roster.X, sample_weight=roster.sample_weight)
+    for name in ("mean_", "scale_"):
+        found, expected = getattr(model.scaler_, name), getattr(afresh, name)
+        assert np.array_equal(found, expected), f"{name} of the scaler: {found}, not {expected}"
+
+
+def _seen_by(model: Any, roster: Roster) -> Roster:
+    """The rows as the machine of a pipeline sees them."""
+    return replace(roster, X=model.scaler_.transform(roster.X))
+
+
+def _as_subject(model: Any, roster: Roster) -> Subject:
+    """A model of least squares and the rows that it should hold."""
+    found = wrapped(model, kind_of(model))
+    found.roster = roster
+    return found
+
+
+def _assert_same_least_squares(one: Any, other: Any, roster: Roster, X_other: Any) -> None:
+    """Two models of least squares differ by no more than each may be off."""
+    if kind_of(one) == "svc":
+        assert one.classes_.tolist() == other.classes_.tolist()
+        if len(one.classes_) < 2:
+            return
+    X = np.vstack([roster.X, X_other])
+    f, f_other = (np.ravel(_as_subject(model, roster).decide(X)) for model in (one, other))
+    known = known_to(one) + known_to(other)
+    sizes = np.ravel(_terms_of(one, X)), np.ravel(_terms_of(other, X))
+    allowed = np.maximum(TOL_F * np.maximum(1.0, np.abs(f)), known)
+    allowed = allowed + ROUNDINGS * EPS * np.maximum(*sizes)
+    worst = int(np.argmax(np.abs(f - f_other) / allowed))
+    assert abs(f[worst] - f_other[worst]) <= allowed[worst], (
+        f"f at row {worst}: {f[worst]!r} and {f_other[worst]!r}, {allowed[worst]:.1e} allowed"
+    )
+
+
+def _terms_of(model: Any, X: Any) -> Any:
+    """What the rounding of f is relative to, output by output."""
+    machine = machine_of(model)
+    b = np.abs(np.atleast_1d(machine.intercept_))
+    if isinstance(model, ByRows):
+        features = np.abs(_as_subject(model, model.held).features(X))
+        return features @ np.abs(np.atleast_2d(machine.coef_)).T + b
+    own = {name: getattr(model, name) for name in ("kernel", "degree", "coef0")}
+    own = own if model.kernel == "linear" else {**own, "gamma": model.gamma_}
+    K = np.abs(problems.gram_of(own, X, model.X_ if hasattr(model, "X_") else model._model.X))
+    return K @ np.abs(machine.dual_coef_).T + b
+
+
 def known_to(model: Any) -> float:
     """How far f may be from the optimum's, where the certificate says it."""
     f_error = getattr(model.certificate(), "f_error", None)
@@ -311,6 +391,17 @@ def _by_roster(model: Any, roster: Roster) -> dict[Any, Any]:
     return {key: u[order] for key, u in weights_of(model).items()}
 
 
+_LEARNED = ("dual_coef_", "coef_", "intercept_", "support_", "n_support_", "classes_", "mean_",
+            "scale_")  # fmt: skip
+
+
+def _owners(model: Any) -> list[Any]:
+    """What has learned something: the scaler and the machine of a pipeline, or the model."""
+    return [getattr(model, name) for name in ("scaler_", "estimator_") if hasattr(model, name)] or [
+        machine_of(model)
+    ]
+
+
 def exact_state(model: Any, X: Any, afresh: bool = False) -> Any:
     """All that a user can see of a model, to the last bit; None if it has learned nothing.
 
@@ -322,12 +413,13 @@ def exact_state(model: Any, X: Any, afresh: bool = False) -> Any:
     report = model.last_update_
     if afresh:
         figures = {"residual": 0.0, "tol": 0.0, "gap": 0.0, "gap_tol": 0.0, "rounding": 0.0}
-        judged = replace(report.certificate, **figures, balance=0.0, worst=None)
+        judged = replace(report.certificate, **figures, balance=0.0, worst=None, f_error=math.nan)
         report = replace(report, certificate=judged)
-    seen = [model.predict(X), model.dual_coef_, model.intercept_, model.support_]
-    seen += [model.n_support_]
+    seen = [model.predict(X)]
     seen += [model.decision_function(X)] if hasattr(model, "decision_function") else []
-    seen += [model.classes_] if hasattr(model, "classes_") else []
+    for name in _LEARNED:
+        seen += [np.asarray(getattr(owner, name)) for owner in _owners(model)
+                 if hasattr(owner, name)]  # fmt: skip
     return (
         [(part.dtype.str, part.shape, part.tolist()) for part in seen],
         model.ids_.tolist(),

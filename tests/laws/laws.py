@@ -20,14 +20,15 @@ import pytest
 import adiabat
 from adiabat import IdError
 
-from laws.compare import (
-    ESTIMATORS,
-    assert_is_optimum,
-    assert_same,
-    assert_same_on,
-    exact_state,
-    kind_of,
-)  # fmt: skip
+from laws.adapters import (
+    ByRows,
+    machine_of,
+    of_problem,
+    parameters_of,
+    under_the_verbs,
+    unlearned,
+)
+from laws.compare import assert_is_optimum, assert_same, assert_same_on, exact_state, kind_of
 from laws.streams import SUPERVISED, Correct, apply, random_steps, random_tuning, write_down
 from oracles.operations import Rng, Roster, Update
 from oracles.problems import Problem
@@ -38,7 +39,7 @@ Law = Callable[..., None]  # (problem, solver, rng)
 
 def unfitted(problem: Problem, solver: str) -> Any:
     """An estimator of the problem's kind with its parameters."""
-    return ESTIMATORS[problem.kind](solver=solver, **problem.params)
+    return of_problem(problem, solver)
 
 
 def fitted(problem: Problem, solver: str, roster: Roster | None = None) -> Any:
@@ -48,7 +49,7 @@ def fitted(problem: Problem, solver: str, roster: Roster | None = None) -> Any:
 
 def fit_on(model: Any, held: Roster) -> Any:
     """Learn the rows in the roster from scratch; a sphere of few samples is begun, not fitted."""
-    few = kind_of(model) == "svdd" and model.C * held.sample_weight.sum() < 1.0
+    few = kind_of(model) == "svdd" and parameters_of(model)["C"] * held.sample_weight.sum() < 1.0
     learn = model.partial_fit if few else model.fit
     return learn(held.X, held.y, sample_weight=held.sample_weight, ids=held.ids)
 
@@ -74,7 +75,7 @@ def an_update_equals_a_refit(problem: Problem, solver: str, rng: Rng, **limits: 
         apply(model, step)
         roster = after
     if roster.sample_weight.any():
-        afresh = fit_on(type(model)(**model.get_params()), roster)
+        afresh = fit_on(unlearned(model), roster)
         assert_same(model, afresh, roster, problem.draw(rng, 5).X)
 
 
@@ -85,11 +86,11 @@ def a_retuned_model_equals_a_refit(problem: Problem, solver: str, rng: Rng) -> N
     for number in range(6):
         tuning = random_tuning(problem, rng)
         report = model.retune(**tuning.params)
-        assert report.certificate.ok and report is model.last_update_
+        assert report.certificate.ok and report == model.last_update_
         assert (report.n_added, report.n_removed, report.n_revised) == (0, 0, 0)
-        assert model.get_params().items() >= tuning.params.items()
+        assert parameters_of(model).items() >= tuning.params.items()
         if number % 3 == 2:
-            afresh = fit_on(type(model)(**model.get_params()), Roster.of(problem))
+            afresh = fit_on(unlearned(model), Roster.of(problem))
             assert_same(model, afresh, Roster.of(problem), problem.draw(rng, 5).X)
     an_update_equals_a_refit(problem, solver, rng, tune=True)
 
@@ -206,7 +207,8 @@ def a_weight_of_zero_is_absence(problem: Problem, solver: str, rng: Rng) -> None
     X, y, ids = fresh.X[known], fresh.y[known], ids[known]
     model, without = fitted(problem, solver), fitted(problem, solver)
     model.partial_fit(X, y, ids=ids, sample_weight=np.zeros(len(y)))
-    assert not np.isin(model.ids_[model.support_], ids).any()
+    if hasattr(machine_of(model), "support_"):
+        assert not np.isin(model.ids_[machine_of(model).support_], ids).any()
     assert len(model.ids_) == len(without.ids_) + len(ids)
     assert_same_on(model, without, roster, fresh.X)
     model.revise(ids, sample_weight=np.ones(len(ids)))
@@ -226,9 +228,10 @@ def the_certificate_holds_after_every_update(problem: Problem, solver: str, rng:
         reported, afresh = model.last_update_.certificate, model.certificate()
         assert reported.ok, str(reported)
         assert afresh.ok and afresh.residual <= afresh.tol, str(afresh)
-        assert afresh.gap <= afresh.gap_tol, str(afresh)
         assert afresh.n_samples == len(roster.ids)
-        assert afresh.n_support == len(model.support_)
+        if hasattr(machine_of(model), "support_"):
+            assert afresh.gap <= afresh.gap_tol, str(afresh)
+            assert afresh.n_support == len(machine_of(model).support_)
 
 
 def a_failed_update_changes_nothing(problem: Problem, solver: str, rng: Rng) -> None:
@@ -240,16 +243,19 @@ def a_failed_update_changes_nothing(problem: Problem, solver: str, rng: Rng) -> 
     unknown = [10**6, 10**6 + 1]
     broken = np.array([[np.nan] * problem.X.shape[1]] * 2)
     refused: list[tuple[type[Exception], Callable[[], Any]]] = [
-        (IdError, lambda: model.forget([0, *unknown])),
-        (IdError, lambda: model.update(fresh.X, fresh.y, ids=unknown, remove=unknown)),
-        (IdError, lambda: model.update(fresh.X, fresh.y, ids=[0, unknown[0]], remove=[1])),
         (ValueError, lambda: model.update(broken, fresh.y, ids=unknown, remove=[0])),
         (ValueError, lambda: model.revise([0], X=broken[:1])),
-        (IdError, lambda: model.revise([0, unknown[0]], y=fresh.y)),
         (ValueError, lambda: model.retune(tol=-1.0)),
         (ValueError, lambda: model.retune(gamma=2.0, solver="none")),
         (ValueError, lambda: model.retune(depth=3)),
     ]
+    if not isinstance(model, ByRows):  # which knows no ids
+        refused += [
+            (IdError, lambda: model.forget([0, *unknown])),
+            (IdError, lambda: model.update(fresh.X, fresh.y, ids=unknown, remove=unknown)),
+            (IdError, lambda: model.update(fresh.X, fresh.y, ids=[0, unknown[0]], remove=[1])),
+            (IdError, lambda: model.revise([0, unknown[0]], y=fresh.y)),
+        ]
     if problem.kind in SUPERVISED:
         few = fresh.y[:1]
         refused.append((ValueError, lambda: model.update(fresh.X, few, ids=unknown, remove=[0])))
@@ -272,11 +278,11 @@ def pickle_save_and_load_continue_identically(problem: Problem, solver: str, rng
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.adiabat"
         model.save(path)
-        loaded = adiabat.load(path)
+        loaded = under_the_verbs(adiabat.load(path), model)
     twins = [loaded, pickle.loads(pickle.dumps(model))]
     for twin, afresh, expected in zip(twins, (True, False), before, strict=True):
         assert exact_state(twin, probe, afresh) == expected
-        assert twin.get_params() == model.get_params()
+        assert str(twin.get_params()) == str(model.get_params())
     for step, _ in steps[4:]:
         for each in (model, *twins):
             apply(each, step)
@@ -339,11 +345,12 @@ def predictions_never_write(problem: Problem, solver: str, rng: Rng) -> None:
     if hasattr(model, "score"):
         model.score(probe, model.predict(probe))
     model.certificate()
-    for name in ("ids_", "support_", "support_vectors_", "n_support_", "dual_coef_", "intercept_"):
-        part = getattr(model, name)
-        if part.flags.writeable and part.dtype.kind == "f":
+    for name in ("support_vectors_", "dual_coef_", "coef_", "intercept_"):
+        part = getattr(machine_of(model), name, None)
+        if isinstance(part, np.ndarray) and part.flags.writeable:
             part += 1.0  # what is handed out is the caller's
-    if len(getattr(model, "classes_", (0, 1))) > 1 and problem.kind != "svdd":
+    several = len(getattr(model, "classes_", (0, 1))) > 1
+    if several and problem.kind != "svdd" and hasattr(model, "to_sklearn"):
         plain = model.to_sklearn()
         plain.predict(probe)
         plain.support_vectors_ += 1.0
@@ -377,3 +384,5 @@ LAWS: tuple[Law, ...] = (
     what_was_passed_in_is_copied,
     predictions_never_write,
 )
+#: Of these the estimators of least squares have no part: they have one solver.
+OF_SOLVERS: tuple[Law, ...] = (path_and_exchange_agree,)

@@ -50,7 +50,7 @@ def apply(model: Any, step: Step) -> None:
             step.X, step.y, ids=step.ids, sample_weight=step.sample_weight, remove=step.remove
         )
     elif isinstance(step, Tune):
-        assert model.retune(**step.params) is model.last_update_
+        assert model.retune(**step.params) == model.last_update_
     else:
         model.revise(step.ids, X=step.X, y=step.y, sample_weight=step.sample_weight)
 
@@ -79,6 +79,9 @@ _SHAPES: dict[str, dict[str, list[Any]]] = {
     "one_class": {"nu": [1e-3, 0.1, 0.3, 0.5, 1.0]},
     "svdd": {"C": [1e-3, 1 / 30, 0.1, 0.5, 1.0, 1e3]},
 }
+_RHO = [1e-3, 0.1, 1.0, 10.0, 1e3]
+#: Estimators of least squares, and whether they have a kernel.
+_LEAST_SQUARES = {"LSSVC": False, "LSSVR": False, "KernelLSSVC": True, "KernelLSSVR": True}
 _KERNELS: list[dict[str, Any]] = [
     {"kernel": "linear"},
     {"kernel": "rbf", "gamma": 0.5},
@@ -91,6 +94,9 @@ def random_tuning(problem: Problem, rng: Rng) -> Tune:
     kernel = {
         k: v for k, v in problem.params.items() if k in ("kernel", "gamma", "degree", "coef0")
     }
+    if problem.estimator in _LEAST_SQUARES:
+        by_kernel = _LEAST_SQUARES[problem.estimator] and rng.random() < 0.3
+        return Tune(kernel if by_kernel else {"rho": float(rng.choice(_RHO))})
     chance = rng.random()
     if chance < 0.1:
         far = float(np.abs(problem.X).max()) > 100.0  # where no digits of a power would be left

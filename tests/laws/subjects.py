@@ -15,26 +15,20 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from adiabat import (
-    LSSVC,
-    LSSVR,
-    SVC,
-    SVDD,
-    SVR,
-    IncrementalPipeline,
-    KernelLSSVC,
-    KernelLSSVR,
-    OneClassSVM,
-)
-from adiabat.feature_maps import Nystroem, Polynomial
+from adiabat import KernelLSSVC, KernelLSSVR
 from adiabat.kernels import make_kernel
-from adiabat.preprocessing.scaler import StandardScaler
 
+from laws.adapters import MACHINES, NINE, ByRows, adapted, kind_of
 from laws.streams import Correct, write_down
 from oracles.exact_models import Truth, least_squares_truth, machine_truth
 from oracles.exact_numbers import exact, gram, product
 from oracles.operations import Add, Remove, Roster, Update
 from oracles.problems import Problem, gram_of
+
+__all__ = [
+    "FALLBACK", "MACHINES", "NINE", "Subject", "Verdict", "judge", "kind_of", "subject",
+    "subject_of", "wrapped",
+]  # fmt: skip
 
 Vector = npt.NDArray[np.float64]
 
@@ -193,43 +187,7 @@ class KernelLeastSquares(Subject):
 
 
 class LeastSquares(Subject):
-    """Of the machines that keep no rows: they are told the rows themselves."""
-
-    def fit(self, rows: Roster) -> Subject:
-        self.model.fit(rows.X, rows.y, sample_weight=rows.sample_weight)
-        self.roster = _copied(rows)
-        return self
-
-    def learn(self, rows: Roster) -> Subject:
-        self.model.partial_fit(rows.X, rows.y, sample_weight=rows.sample_weight)
-        if self.roster is None:
-            self.roster = _copied(rows)
-        else:
-            write_down(self.roster, Add(rows.X, rows.y, rows.ids, rows.sample_weight))
-        return self
-
-    def forget(self, ids: Any) -> Subject:
-        X, y, weight = self._rows(ids)
-        self.model.forget(X, y, sample_weight=weight)
-        write_down(self.held_rows, Remove(np.asarray(ids)))
-        return self
-
-    def revise(self, ids: Any, y: Any) -> Subject:
-        X, old, weight = self._rows(ids)
-        self.model.revise(X, old, X, y, sample_weight_old=weight, sample_weight_new=weight)
-        write_down(self.held_rows, Correct(np.asarray(ids), y=y))
-        return self
-
-    def update(self, rows: Roster, remove: Any) -> Subject:
-        X, y, weight = self._rows(remove)
-        self.model.update(
-            rows.X, rows.y, sample_weight=rows.sample_weight,
-            remove_X=X, remove_y=y, remove_sample_weight=weight,
-        )  # fmt: skip
-        write_down(
-            self.held_rows, Update(rows.X, rows.y, rows.ids, rows.sample_weight, np.asarray(remove))
-        )
-        return self
+    """Of the machines that keep no rows."""
 
     def features(self, X: Any) -> Any:
         mapping = self.model.feature_map
@@ -251,12 +209,6 @@ class LeastSquares(Subject):
         targets = _columns(self.kind, rows.y)
         return [least_squares_truth(values, targets, rows.sample_weight, model.rho)]
 
-    def _rows(self, ids: Any) -> tuple[Any, Any, Any]:
-        held = self.held_rows
-        place = {int(i): row for row, i in enumerate(held.ids)}
-        rows = [place[int(i)] for i in ids]
-        return held.X[rows], held.y[rows], held.sample_weight[rows]
-
 
 def _columns(kind: str, y: Any) -> Vector:
     if kind == "svr":
@@ -272,53 +224,19 @@ def _copied(rows: Roster) -> Roster:
 # The nine
 
 
-MACHINES: dict[str, tuple[Any, str]] = {
-    "SVC": (SVC, "svc"),
-    "SVR": (SVR, "svr"),
-    "OneClassSVM": (OneClassSVM, "one_class"),
-    "SVDD": (SVDD, "svdd"),
-}
-LEAST_SQUARES: dict[str, tuple[Any, str]] = {
-    "LSSVC": (LSSVC, "svc"),
-    "LSSVR": (LSSVR, "svr"),
-    "KernelLSSVC": (KernelLSSVC, "svc"),
-    "KernelLSSVR": (KernelLSSVR, "svr"),
-}
-NINE = (*MACHINES, *LEAST_SQUARES, "IncrementalPipeline")
-
-
-def kind_of(name: str, inner: str = "SVC") -> str:
-    """The kind of problem that an estimator solves; `inner` is the machine of a pipeline."""
-    return {**MACHINES, **LEAST_SQUARES}[inner if name == "IncrementalPipeline" else name][1]
-
-
 def subject(name: str, params: dict[str, Any], width: int, inner: str = "SVC") -> Subject:
-    """An unfitted subject: one of the nine, with the parameters of a machine of its kind.
-
-    `width` is the number of features; for least squares 1 / C is rho.
-    """
-    kind = kind_of(name, inner)
-    if name in MACHINES:
-        return Subject(MACHINES[name][0](**params), kind)
-    if name == "IncrementalPipeline":
-        # a kernel of chi2 takes no negative features
-        scaler = StandardScaler(with_mean=params["kernel"] != "chi2")
-        return Subject(IncrementalPipeline(MACHINES[inner][0](**params), scaler), kind)
-    estimator, rho = LEAST_SQUARES[name][0], 1.0 / params["C"]
-    kernel = {key: params[key] for key in ("kernel", "gamma", "degree", "coef0") if key in params}
-    if name.startswith("Kernel"):
-        return KernelLeastSquares(estimator(rho=rho, **kernel), kind)
-    return LeastSquares(estimator(rho=rho, feature_map=feature_map(kernel, width)), kind)
+    """An unfitted subject: one of the nine, with the parameters of a machine of its kind."""
+    model = adapted(name, params, width, inner)
+    return wrapped(model, kind_of(name, inner))
 
 
-def feature_map(params: dict[str, Any], width: int) -> Any:
-    """The map that stands for a kernel where there are no kernels; None is the features."""
-    if params["kernel"] == "poly":
-        return Polynomial(params["degree"], params["gamma"], params["coef0"])
-    if params["kernel"] in ("rbf", "laplacian"):
-        landmarks = np.linspace(0.0, 1.0, 5 * width).reshape(width, 5).T
-        return Nystroem(landmarks, params["kernel"], params["gamma"])
-    return None
+def wrapped(model: Any, kind: str) -> Subject:
+    """A model as a subject of its kind."""
+    if isinstance(model, ByRows):
+        return LeastSquares(model, kind)
+    if isinstance(model, KernelLSSVC | KernelLSSVR):
+        return KernelLeastSquares(model, kind)
+    return Subject(model, kind)
 
 
 def subject_of(name: str, problem: Problem, inner: str = "SVC") -> Subject:

@@ -81,7 +81,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Problem:
-    """A data set, the parameters of an estimator, and a source of more rows of the same kind."""
+    """A data set, the parameters of an estimator, and a source of more rows of the same kind.
+
+    `estimator` names one of that kind; empty stands for the support vector machine.
+    """
 
     X: Floats
     y: Labels
@@ -89,6 +92,7 @@ class Problem:
     draw: Callable[[Rng, int], Sample]
     sample_weight: Floats
     kind: str = "svc"
+    estimator: str = ""
 
 
 # ---------------------------------------------------------------------------------------------
