@@ -60,6 +60,7 @@ cdef class Rounds:
         self._at_bound = at_bound
         self.delta, self.residual = np.zeros(n), np.zeros(n)
         self._delta, self._residual = self.delta, self.residual
+        self._unseen = np.full(n, INFINITY)
 
     def bind(self, Factor factor, u, lo, hi, r, at, in_margin, root, scale):
         """Work on these arrays from now on.
@@ -98,7 +99,7 @@ cdef class Rounds:
             room = self._largest / self._scale[row]
         room *= self._at_bound
         # one heavy weight among outliers is largest, and theirs are all that their own f has
-        if self._unseen is not None and root * root * room > self._unseen[row]:
+        if root * root * room > self._unseen[row]:
             room = self._unseen[row] / (root * root)
         return room
 
