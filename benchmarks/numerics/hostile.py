@@ -22,8 +22,7 @@ A case ends with the worst of what happened in it:
   timeout   the time limit of a case was reached
   unjudged  the oracle has no answer
 
-Where the certificate has no `f_error`, 1e-6 of the target (at least 1) and 64 roundings of f stand
-for it.
+Each row is held to its own bound, of which `f_error` is the largest.
 """
 
 from __future__ import annotations

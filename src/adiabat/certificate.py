@@ -276,6 +276,3 @@ def _imbalance(problem: Problem) -> float:
     outside = np.maximum(np.maximum(lo - u, u - hi), 0.0)
     reach = np.maximum(np.abs(lo), np.abs(hi))
     return max(balance, float(np.max(_ratio(outside, reach), initial=0.0)))
-
-
-# -- how far f may be from the optimum's ---------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from adiabat.engine.bias import centre_bias
 from adiabat.engine.machine import FEWEST, ROUNDINGS, Machine, RowChange, Snapshot
 from adiabat.engine.samples import Samples
 from adiabat.kernels import make_kernel
@@ -254,7 +255,7 @@ def test_the_middle_of_the_interval(u: list[float], r: list[float], shift: float
     machine = Machine(samples_of(K))
     machine.begin(boxes([0, 1]))
     machine.u[:], machine.r[:] = u, r
-    machine.centre_bias()
+    centre_bias(machine)
     assert machine.b == shift
     np.testing.assert_allclose(machine.r, np.array(r) + shift)
     assert machine.r[0] == -machine.r[1]
@@ -265,7 +266,7 @@ def test_one_class_leaves_one_end(at: list[int], r: float, b: float) -> None:
     machine = Machine(samples_of(K))
     machine.begin(boxes(at))
     machine.r[:] = r
-    machine.centre_bias()
+    centre_bias(machine)
     assert machine.b == b and machine.r[0] == 0.0
 
 
@@ -273,18 +274,18 @@ def test_without_a_row_of_any_force_b_is_zero() -> None:
     machine = Machine(samples_of(K))
     machine.begin(RowChange())
     machine.b = 4.0
-    machine.centre_bias()
+    centre_bias(machine)
     assert machine.b == 0.0
     machine.begin(boxes([0, 1], add_lo=np.zeros(2), add_hi=np.zeros(2)))
     machine.b = 4.0
-    machine.centre_bias()
+    centre_bias(machine)
     assert machine.b == 0.0
 
 
 def test_a_row_inside_its_box_fixes_b() -> None:
     rig = settled()
     b = rig.machine.b
-    rig.machine.centre_bias()
+    centre_bias(rig.machine)
     assert rig.machine.b == b and len(rig.machine.margin) > 0
 
 
@@ -296,6 +297,6 @@ def test_weights_stay_as_they_were_judged() -> None:
     u = np.array([1e-9, -1e-9])
     machine.u[:] = u
     machine.refactor(np.arange(2))
-    machine.centre_bias()
+    centre_bias(machine)
     np.testing.assert_array_equal(machine.u, u)
     assert len(machine.margin) == 2

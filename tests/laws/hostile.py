@@ -16,7 +16,7 @@ import numpy as np
 
 from adiabat import AdiabatError
 
-from laws.subjects import FALLBACK, Subject, judge, kind_of, subject_of
+from laws.subjects import Subject, judge, kind_of, subject_of
 from oracles.batch_qp import EPS
 from oracles.operations import Rng, Roster
 from oracles.problems import Problem, gram_of
@@ -63,9 +63,8 @@ def _begin(model: Subject, rows: Roster) -> Any:
 
 
 def known_to(model: Subject) -> float:
-    """f_error, or what stands for it where the certificate does not say."""
-    f_error = getattr(model.certificate(), "f_error", None)
-    return FALLBACK if f_error is None else float(f_error)
+    """How far f of a model may be off."""
+    return float(model.certificate().f_error)
 
 
 def assert_same_decisions(one: Subject, other: Subject, X: Any, why: str) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from adiabat import KernelLSSVC, KernelLSSVR
+from adiabat.estimators.kernel.evidence import judged_afresh
 from adiabat.kernels import make_kernel
 
 from laws.adapters import MACHINES, NINE, ByRows, adapted, kind_of
@@ -26,15 +27,11 @@ from oracles.operations import Add, Remove, Roster, Update
 from oracles.problems import Problem, gram_of
 
 __all__ = [
-    "FALLBACK", "MACHINES", "NINE", "Subject", "Verdict", "judge", "kind_of", "subject",
+    "MACHINES", "NINE", "Subject", "Verdict", "judge", "kind_of", "subject",
     "subject_of", "wrapped",
 ]  # fmt: skip
 
 Vector = npt.NDArray[np.float64]
-
-
-#: What a model may be off by where its certificate does not say: a part of the target's size.
-FALLBACK = 1e-6
 
 
 class Subject:
@@ -96,6 +93,13 @@ class Subject:
     def certificate(self) -> Any:
         """The certificate, made afresh."""
         return self.model.certificate()
+
+    def f_errors(self, certificate: Any) -> Vector:
+        """How far f may be off, row by row: no more than the certificate's `f_error`."""
+        machine = getattr(self.model, "estimator_", self.model)
+        errors: Vector = judged_afresh(machine._model)[1].max(axis=1)
+        assert np.max(errors, initial=0.0) == certificate.f_error
+        return errors
 
     def decide(self, X: Any) -> Vector:
         """f, or f - k(x, x) / 2 of a sphere."""
@@ -163,6 +167,9 @@ class Subject:
 class KernelLeastSquares(Subject):
     """Of the machines whose dual is a linear system."""
 
+    def f_errors(self, certificate: Any) -> Vector:
+        return np.full(len(self.held_rows.ids), certificate.f_error)
+
     def parameters(self) -> dict[str, Any]:
         model = self.model
         if model.kernel == "linear":
@@ -188,6 +195,9 @@ class KernelLeastSquares(Subject):
 
 class LeastSquares(Subject):
     """Of the machines that keep no rows."""
+
+    def f_errors(self, certificate: Any) -> Vector:
+        return np.full(len(self.held_rows.ids), certificate.f_error)
 
     def features(self, X: Any) -> Any:
         mapping = self.model.feature_map
@@ -267,7 +277,7 @@ class Verdict:
 def judge(model: Subject) -> Verdict:
     """Certificates of a model that was handed out, and its f against the truth."""
     reported, afresh = model.reported, model.certificate()
-    off, allowed, value = distance(model, afresh)
+    off, allowed = distance(model, afresh)
     detail = f"update: {reported}; certificate(): {afresh}"
     f_error = getattr(afresh, "f_error", None)
     figures = off, allowed, f_error
@@ -276,23 +286,24 @@ def judge(model: Subject) -> Verdict:
     if not afresh.ok:
         return Verdict("certificate() is not ok", *figures, detail)
     if off > allowed:
-        zero = ", a decision set to 0" if value == 0.0 and not model.supervised else ""
-        return Verdict(f"f is off by more than f_error{zero}", *figures, detail)
+        return Verdict("f is off by more than f_error", *figures, detail)
     return Verdict("", *figures)
 
 
-def distance(model: Subject, certificate: Any) -> tuple[float, float, float]:
-    """At the worst row: how far f is from the nearer truth, how far it may be, and f."""
+def distance(model: Subject, certificate: Any) -> tuple[float, float]:
+    """At the worst row: how far f is from the nearer truth, and how far it may be.
+
+    Each row is held to its own bound, of which `f_error` is the largest.
+    """
     values = model.decide(model.held_rows.X)
+    own = model.f_errors(certificate)
     pairs = []
     for truth in model.truths():
         off = truth.off(values)
-        f_error = getattr(certificate, "f_error", None)
-        if f_error is None:
-            allowed = FALLBACK * np.maximum(1.0, truth.target) + truth.rounding()
-        else:
-            # predictions are rounded after the certificate was made
-            allowed = np.full(len(off), float(f_error)) + truth.rounding(4.0)
+        # predictions are rounded after the certificate was made
+        allowed = own + truth.rounding(4.0)
+        if not model.supervised:  # what may be 0 is given as 0 (`zero_but_for_rounding`)
+            allowed = np.where(values == 0.0, own + truth.rounding(256.0), allowed)
         worst = int(np.argmax(off / allowed))
-        pairs.append((float(off[worst]), float(allowed[worst]), float(values[worst])))
+        pairs.append((float(off[worst]), float(allowed[worst])))
     return min(pairs, key=lambda pair: pair[0] / pair[1])

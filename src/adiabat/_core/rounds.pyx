@@ -40,11 +40,11 @@ cdef class Rounds:
     cdef readonly double missing           # d - sum u
     cdef readonly double stir              # root mean square of the last changes of r, scaled
     cdef readonly double strength          # sum sqrt(k) |u|, as of the last `measure`
-    cdef double _largest                   # sqrt(k) |u|
+    cdef double _largest                   # |u|, scaled
     cdef double _at_bound
     cdef double[::1] _delta, _residual
     cdef double[::1] _u, _lo, _hi, _r
-    cdef const double[::1] _root, _scale
+    cdef const double[::1] _root, _scale, _unseen
     cdef const long long[::1] _at
     cdef unsigned char[::1] _inside
     cdef Gram _gram
@@ -53,12 +53,14 @@ cdef class Rounds:
     def __init__(self, Gram gram, Py_ssize_t n, double at_bound):
         """A bound is reached within `at_bound` of the box, or of the largest weight: C is huge.
 
-        Weights are compared by what they do to f: one of an outlier is small, and means as much.
+        Weights are compared by what they do to f and to their sum: one of an outlier is small, and
+        means as much. What its own f would show is never taken for 0 (`hide`).
         """
         self._gram = gram
         self._at_bound = at_bound
         self.delta, self.residual = np.zeros(n), np.zeros(n)
         self._delta, self._residual = self.delta, self.residual
+        self._unseen = np.full(n, INFINITY)
 
     def bind(self, Factor factor, u, lo, hi, r, at, in_margin, root, scale):
         """Work on these arrays from now on.
@@ -70,10 +72,14 @@ cdef class Rounds:
         self._at, self._inside = at, in_margin.view(np.uint8)
         self._root, self._scale = root, scale
 
+    def hide(self, const double[::1] unseen):
+        """What a row's own f may change by, so that nobody sees it."""
+        self._unseen = unseen
+
     def measure(self, double d):
         """Sum u against d, and the size of the weights; whether the sum is right."""
         cdef Py_ssize_t i, n = self._u.shape[0]
-        cdef double strength, total = 0.0, largest = 0.0
+        cdef double scaled, total = 0.0, largest = 0.0
         self.missing, self.weight, self._largest, self.strength = d, 0.0, 0.0, 0.0
         if n:
             with nogil:
@@ -81,17 +87,21 @@ cdef class Rounds:
                 self.missing = d - sum_of(n, &self._u[0])
                 self.weight = sizes_of(n, &self._u[0]).total
                 for i in range(n):
-                    strength = self._root[i] * fabs(self._u[i])
-                    total += strength
-                    largest = strength if strength > largest else largest
+                    total += self._root[i] * fabs(self._u[i])
+                    scaled = self._scale[i] * fabs(self._u[i])
+                    largest = scaled if scaled > largest else largest
             self.strength, self._largest = total, largest
         return fabs(self.missing) <= SLACK * (fabs(d) + self.weight) + 1e-300
 
     cdef double _room(self, Py_ssize_t row) noexcept nogil:
-        cdef double box = self._hi[row] - self._lo[row]
-        if self._root[row] * box <= self._largest:
-            return self._at_bound * box
-        return self._at_bound * self._largest / self._root[row]
+        cdef double room = self._hi[row] - self._lo[row], root = self._root[row]
+        if self._scale[row] * room > self._largest:
+            room = self._largest / self._scale[row]
+        room *= self._at_bound
+        # one heavy weight among outliers is largest, and theirs are all that their own f has
+        if root * root * room > self._unseen[row]:
+            room = self._unseen[row] / (root * root)
+        return room
 
     def settled(self, rows, values):
         """Values of rows, those within rounding of a bound put there."""

@@ -138,6 +138,7 @@ class Exchange:
         self.accuracy = self.machine.aims(self.tol, self.roundings)
         if self.ceiling is not None:
             np.minimum(self.accuracy, self.ceiling, out=self.accuracy)
+        self._rounds.hide(self.accuracy)
         self._strength = self._rounds.strength
 
     def _raise_accuracy(self) -> None:

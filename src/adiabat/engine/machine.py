@@ -11,7 +11,6 @@ into its box, and no violator left.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -218,6 +217,12 @@ class Machine:
             bound = np.where(at_low, change.rebound_lo, change.rebound_hi)
             self._move(rows, np.where(at_low | at_high, bound, self.u[rows]))
 
+    def start_over(self) -> None:
+        """Weights of 0, and no margin."""
+        self.u, self.b = np.zeros(self.n), 0.0
+        self.r = -self.t
+        self.refactor(NO_ROWS)
+
     def _move(self, rows: IntArray, u: FloatArray) -> None:
         """Give rows other weights, and all residuals what follows from it."""
         change = np.zeros(self.n)
@@ -384,60 +389,3 @@ class Machine:
         members = self.margin
         if np.any(at_bound[members]):
             self.refactor(members[~at_bound[members]])
-
-    def centre_bias(self) -> bool:
-        """Without a row strictly inside its box b has an interval: take its middle (LIBSVM's).
-
-        r >= -db where u < hi and r <= -db where u > lo; an open side leaves the other end. The
-        interval is that of the problem, whichever optimal u was found, so that b depends on the
-        data alone. MARGIN rows that only touch r = 0 at a bound have no say in it. Returns whether
-        b was so large before that r has lost digits to it: they are to be computed anew.
-        """
-        # What rows took up of the rounding of the sum, or were left with on the way from larger
-        # weights, is no weight of its own: it is below the rounding of u, or moves f by less than
-        # the rounding of f.
-        strength = float(self.root @ np.abs(self.u))
-        holds_b = self.factor.holds_b()
-        for row in self.margin[: int(holds_b)]:  # mostly this one is inside, and says it all
-            inside = min(self.u[row] - self.lo[row], self.hi[row] - self.u[row])
-            if inside > no_weight(strength, self.b, self.t[row], self.root[row]):
-                return False
-        rounding = no_weight(strength, self.b, self.t, self.root)
-        room = np.minimum(rounding, 0.5 * (self.hi - self.lo))
-        low = (self.u >= self.lo) & (self.u <= self.lo + room)
-        high = (self.u <= self.hi) & (self.u >= self.hi - room)
-        if np.all(low | high):
-            corner = np.where(low, self.lo, self.hi)
-            if balanced_corner(corner, self.d):
-                self.u = corner
-                self.refactor(NO_ROWS)
-        if holds_b and len(self.margin):
-            return False
-        others = ~self.in_margin
-        least = float(np.max(-self.r[others & (self.u < self.hi)], initial=-np.inf))
-        most = float(np.min(-self.r[others & (self.u > self.lo)], initial=np.inf))
-        shift: float
-        tilt = math.fsum(self.u[self.margin].tolist())
-        if np.isfinite(least) and np.isfinite(most):
-            # far outliers in MARGIN do not hold b, but the least of their weights is somebody's
-            # to balance: who gives way first then has r = 0
-            shift = 0.5 * (least + most) if tilt == 0.0 else most if tilt > 0.0 else least
-        elif np.isfinite(least) or np.isfinite(most):
-            shift = least if np.isfinite(least) else most
-        else:
-            shift = -self.b  # no row has any force: b = 0
-        self.b += shift
-        self.r += shift
-        return abs(shift) > abs(self.b)
-
-
-def balanced_corner(corner: FloatArray, d: float) -> bool:
-    """Whether bounds sum to d but for the rounding of each: a product of C and a weight."""
-    rounding = 0.5 * EPSILON * (float(np.abs(corner).sum()) + 4.0 * abs(d))
-    return abs(math.fsum([*corner.tolist(), -d])) <= rounding
-
-
-def no_weight(strength: float, b: float, t: Any, root: Any) -> Any:
-    """Weights below these are rounding, where `strength` is sum sqrt(k) |u|: f shows none of it."""
-    root = np.maximum(root, 1e-150)
-    return ROUNDINGS * EPSILON * (strength + (abs(b) + np.abs(t)) / root) / root

@@ -12,7 +12,7 @@ A stage goes by pivots of one tableau (`sweep`). Where they have no way on, beca
 the margin or none is in it, it is one straight motion of the boxes, as that of any change (`path`).
 
 Where every row is at a bound, b has an interval, and the path meets one end of it. There `centred`
-takes its middle, as `Machine.centre_bias` does in a fit.
+takes its middle, as `centre_bias` does in a fit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import numpy.typing as npt
 
 from adiabat._core.path import Motion
 from adiabat._core.rows import violations
-from adiabat.engine.machine import RowChange, balanced_corner, no_weight
+from adiabat.engine.bias import balanced_corner, no_weight
+from adiabat.engine.machine import RowChange
 from adiabat.engine.path import Path
 from adiabat.engine.solver import Key, SolveInfo, Solver
 from adiabat.engine.sweep import Node, Sweep, sides
@@ -73,7 +74,7 @@ class Track:
     def corner(self, C: float, u: FloatArray, b: float) -> FloatArray | None:
         """The weights at C with every row on its bound; None if a row is strictly inside its box.
 
-        What counts as rounding is what counts in `Machine.centre_bias`.
+        What counts as rounding is what counts in `centre_bias`.
         """
         lo, hi = C * self.unit_lo, C * self.unit_hi
         strength = float(self._root @ np.abs(u))

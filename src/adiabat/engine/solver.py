@@ -24,6 +24,7 @@ from adiabat._core import thread_pool
 from adiabat._core.factor import Factor
 from adiabat._core.judge import weigh
 from adiabat._core.rows import mark
+from adiabat.engine.bias import centre_bias
 from adiabat.engine.interior import pays, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import DEPENDENT, NO_ROWS, Machine, RowChange, Snapshot
@@ -38,6 +39,8 @@ from adiabat.typing import BoolArray, IntArray
 
 Key = Hashable
 
+# The way of last resort: from weights of 0, as if all rows were new.
+ANEW = "anew"
 # Settle-and-judge turns before the update is given up.
 TURNS = 60
 # Times that b is centred anew because it was too large for r to have its digits.
@@ -164,18 +167,25 @@ class Solver:
         info: SolveInfo,
         saved: Mapping[Key, Snapshot | None] | None = None,
     ) -> None:
-        """Solve changed rows, judged but not committed; if one method fails, try the other."""
+        """To the new optimum, judged but not committed; what one way misses, the next one tries.
+
+        The last way is a fit's: where the units of all rows changed, r has lost its digits to the
+        weights as they were.
+        """
         if saved is None:
             saved = {key: self.machines[key].snapshot() for key in changes}
-        try:
-            self._begin(changes, carry=method != "path" and not trace)
-            self._solve(changes, method, trace, info)
-        except NotOptimalError:
-            other = "exchange" if method == "path" else "path"
-            self._restore_machines(saved)
-            self._begin(changes, carry=other == "exchange")
-            self._solve(changes, other, trace and other == "path", info)
-            info.fallbacks += 1
+        other = "exchange" if method == "path" else "path"
+        for way in (method, other, ANEW):
+            traced = trace and (way == method or way == "path")
+            try:
+                self._begin(changes, carry=not traced and way not in ("path", ANEW))
+                self._solve(changes, way, traced, info)
+                return
+            except NotOptimalError:
+                if way == ANEW:
+                    raise
+                self._restore_machines(saved)
+                info.fallbacks += 1
 
     def fork(self, *keys: Key) -> Solver:
         """A copy to try something out on, with some machines, or with all.
@@ -205,6 +215,9 @@ class Solver:
             machine = self.machines[key]
             first = machine.n - len(change.add_at)
             fresh = len(change.add_at) > machine.n // 2 and change.add_u is None
+            if method == ANEW:
+                machine.start_over()
+                first, fresh = 0, True
             touched: IntArray = np.concatenate([change.remove, np.arange(first, machine.n)])
             if len(change.rebound) <= machine.n // 2:
                 touched = np.concatenate([touched, change.rebound])
@@ -231,7 +244,7 @@ class Solver:
             self.refresh([run.machine for run in pending])
             for run in pending:
                 for _ in range(CENTRINGS):
-                    if not run.machine.centre_bias():
+                    if not centre_bias(run.machine):
                         break
                     self.refresh([run.machine])
                 run.machine.hear_the_judge(self.tol)
@@ -264,7 +277,7 @@ class Solver:
 
         Then no other residual has changed since the judge computed it.
         """
-        if not machine.is_at_rest(touched, self.tol) or machine.centre_bias():
+        if not machine.is_at_rest(touched, self.tol) or centre_bias(machine):
             return False
         machine.hear_the_judge(self.tol)
         return bool(machine.verdict.ok)

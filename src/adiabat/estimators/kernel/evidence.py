@@ -28,7 +28,8 @@ def certify(
     verdicts = [machine.verdict for machine in machines]
     f_error = math.nan
     if afresh:
-        verdicts, f_error = _judged_afresh(model, machines)
+        verdicts, errors = judged_afresh(model)
+        f_error = float(np.max(errors, initial=0.0))
     worst = max(range(len(verdicts)), key=lambda k: verdicts[k].severity, default=-1)
     found = verdicts[worst] if worst >= 0 else Verdict()
     return Certificate(
@@ -55,11 +56,15 @@ def _id_of(model: Model, machine: Machine, row: int) -> Any:
     return model.ledger.name_at(place)
 
 
-def _judged_afresh(model: Model, machines: list[Machine]) -> tuple[list[Verdict], float]:
-    """Verdicts on machines, every kernel value computed anew, and how far f may be off."""
+def judged_afresh(model: Model) -> tuple[list[Verdict], FloatArray]:
+    """Verdicts on machines, every kernel value computed anew, and how far f may be off by sample.
+
+    The second has the samples in the order of learning, and a column for each machine.
+    """
     samples = model.solver.samples
+    machines = [machine for _, machine in model.machines]
     f, sizes = decide_training(samples, machines, model.position)
-    verdicts, f_error = [], 0.0
+    verdicts, errors = [], np.zeros((samples.n, len(machines)))
     for column, machine in enumerate(machines):
         at = machine.at
         problem = Problem(machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b)
@@ -69,8 +74,8 @@ def _judged_afresh(model: Model, machines: list[Machine]) -> tuple[list[Verdict]
         block = partial(_block_of, samples, at)
         features = samples.features[at] if samples.thin else None
         bound = error_bound(problem, r, size, samples.diagonal[at], block, features)
-        f_error = max(f_error, bound)
-    return verdicts, f_error
+        np.maximum.at(errors[:, column], at, bound)
+    return verdicts, errors[model.position]
 
 
 def decide_training(

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""b where no row strictly inside its box holds it: the middle of its interval (LIBSVM's).
+
+r >= -db where u < hi and r <= -db where u > lo; an open side leaves the other end. The interval is
+that of the problem, whichever optimal u was found, so that b depends on the data alone. MARGIN rows
+that only touch r = 0 at a bound have no say in it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from adiabat.engine.machine import EPSILON, NO_ROWS, ROUNDINGS, Machine
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+# A row whose k(x, x) is so many times the typical one is far: its r may be nothing but rounding.
+FAR = 1e8
+
+
+def centre_bias(machine: Machine) -> bool:
+    """Take the middle of b's interval, if it has one.
+
+    Returns whether b was so large before that r has lost digits to it: they are to be computed
+    anew.
+    """
+    holds_b = machine.factor.holds_b()
+    strength = float(machine.root @ np.abs(machine.u))
+    for row in machine.margin[: int(holds_b)]:  # mostly this one is inside, and says it all
+        inside = min(machine.u[row] - machine.lo[row], machine.hi[row] - machine.u[row])
+        if inside > no_weight(strength, machine.b, machine.t[row], machine.root[row]):
+            return False
+    _move_to_corner(machine, strength)
+    if holds_b and len(machine.margin):
+        return False
+    least, most = _interval(machine)
+    shift: float
+    tilt = math.fsum(machine.u[machine.margin].tolist())
+    if np.isfinite(least) and np.isfinite(most):
+        # far outliers in MARGIN do not hold b, but the least of their weights is somebody's
+        # to balance: who gives way first then has r = 0
+        shift = 0.5 * (least + most) if tilt == 0.0 else most if tilt > 0.0 else least
+    elif np.isfinite(least) or np.isfinite(most):
+        shift = least if np.isfinite(least) else most
+    else:
+        shift = -machine.b  # no row has any force: b = 0
+    machine.b += shift
+    machine.r += shift
+    return abs(shift) > abs(machine.b)
+
+
+def _move_to_corner(machine: Machine, strength: float) -> None:
+    """Put all weights at their bounds if what keeps them from there is rounding alone.
+
+    What rows took up of the rounding of the sum, or were left with on the way from larger weights,
+    is no weight of its own: it is below the rounding of u, or moves f by less than that of f.
+    """
+    u, lo, hi = machine.u, machine.lo, machine.hi
+    room = np.minimum(no_weight(strength, machine.b, machine.t, machine.root), 0.5 * (hi - lo))
+    low, high = (u >= lo) & (u <= lo + room), (u <= hi) & (u >= hi - room)
+    if not np.all(low | high):
+        return
+    corner = np.where(low, lo, hi)
+    if balanced_corner(corner, machine.d) and not _is_seen(machine, corner):
+        machine.u = corner
+        machine.refactor(NO_ROWS)
+
+
+def _is_seen(machine: Machine, corner: FloatArray) -> bool:
+    """Whether a row's own f would show its way to the corner."""
+    rows = np.flatnonzero(machine.u != corner)
+    if len(rows) == 0:
+        return False
+    moved = machine.root[rows] ** 2 * np.abs(corner[rows] - machine.u[rows])
+    terms = machine.sizes(rows) + abs(machine.b) + np.abs(machine.t[rows])
+    return bool(np.any(moved > ROUNDINGS * EPSILON * terms))
+
+
+def _interval(machine: Machine) -> tuple[float, float]:
+    """The least and the largest change of b that all rows allow; infinite at an open side."""
+    others = ~machine.in_margin
+    known = -machine.r
+    slack = np.zeros(machine.n)
+    far = np.flatnonzero(others & (machine.root**2 > FAR * machine.factor.shift))
+    if len(far):  # as another row of a sample in MARGIN has it
+        terms = machine.sizes(far) + abs(machine.b) + np.abs(machine.t[far])
+        slack[far] = ROUNDINGS * EPSILON * terms
+    rises, falls = others & (machine.u < machine.hi), others & (machine.u > machine.lo)
+    least = float(np.max((known - slack)[rises], initial=-np.inf))
+    most = float(np.min((known + slack)[falls], initial=np.inf))
+    return least, most
+
+
+def balanced_corner(corner: FloatArray, d: float) -> bool:
+    """Whether bounds sum to d but for the rounding of each: a product of C and a weight."""
+    rounding = 0.5 * EPSILON * (float(np.abs(corner).sum()) + 4.0 * abs(d))
+    return abs(math.fsum([*corner.tolist(), -d])) <= rounding
+
+
+def no_weight(strength: float, b: float, t: Any, root: Any) -> Any:
+    """Weights below these are rounding, where `strength` is sum sqrt(k) |u|: f shows none of it."""
+    root = np.maximum(root, 1e-150)
+    return ROUNDINGS * EPSILON * (strength + (abs(b) + np.abs(t)) / root) / root
