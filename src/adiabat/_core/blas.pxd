@@ -80,6 +80,15 @@ cdef inline void gemm(bint trans_a, bint trans_b, Py_ssize_t m, Py_ssize_t n, Py
           &beta, C, &ld_c)
 
 
+cdef inline void gemv(Py_ssize_t m, Py_ssize_t n, const double* A, Py_ssize_t lda,
+                      const double* x, double* y) noexcept nogil:
+    # y = A @ x                                 A (m, n)
+    cdef blas_int rows = <blas_int> m, columns = <blas_int> n, ld = leading(lda), step = 1
+    cdef char trans = b'N'
+    cdef double one = 1.0, zero = 0.0
+    dgemv(&trans, &rows, &columns, &one, <double*> A, &ld, <double*> x, &step, &zero, y, &step)
+
+
 cdef inline void gemv_t(Py_ssize_t m, Py_ssize_t n, double alpha, const double* A, Py_ssize_t lda,
                         const double* x, double* y) noexcept nogil:
     # y += alpha * A.T @ x                      A (m, n)

@@ -20,7 +20,7 @@ are. A row whose pivot is below `dependent` of its diagonal is refused.
 Invariant: after every public call ||L L' - (K_MM + c 11')|| is of rounding size.
 """
 
-from libc.math cimport sqrt
+from libc.math cimport INFINITY, sqrt
 from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
@@ -417,6 +417,15 @@ cdef class Factor:
     def border(self):
         """z'z, the weight of the border in the curvature."""
         return dot(self._extent, self._zp, self._zp)
+
+    def weakest(self):
+        """The least squared pivot, in units of the shift: small where rows nearly depend."""
+        cdef Py_ssize_t i, place
+        cdef double least = INFINITY
+        for i in range(self.size):
+            place = self._place[i]
+            least = min(least, self._L[place * self._capacity + place])
+        return least * least / self.shift
 
 
 def _grown(array, shape, n):

@@ -20,6 +20,12 @@ cdef class Moving:
     # watched rows, and what is known of them by place in `_watched`
     cdef long long[::1] _watched, _at_watched, _place
     cdef double[::1] _dr, _drive, _column
+    # kernel values of MARGIN's columns at the watched rows, one after the other; whose each is
+    cdef object _kept
+    cdef double[:, ::1] _values
+    cdef double[::1] _weights              # by column
+    cdef long long[::1] _column_of, _owner  # by row, -1 for none; by column
+    cdef Py_ssize_t _n_columns             # -1 where they are too many to be kept
     cdef Py_ssize_t _n_watch
     cdef double _horizon, _drift           # least |r| / scale not watched; what it may have lost
     cdef object _u_then, _t_then           # when r was last right for all rows
@@ -39,4 +45,10 @@ cdef class Moving:
     cdef double _rate(self, Py_ssize_t i) noexcept nogil
     cdef int _become(self, Py_ssize_t row, unsigned char role) except -1 nogil
     cdef int _give_column(self, Py_ssize_t row) except -1 nogil
+    cdef int _keep_columns(self) except -1
+    cdef int _keep_column(self, Py_ssize_t row) except -1 nogil
+    cdef int _more_columns(self) except -1
+    cdef void _let_column_go(self, Py_ssize_t row) noexcept nogil
+    cdef int _column_into(self, Py_ssize_t row, double* out) except -1 nogil
+    cdef int _margin_product(self, const double* w, double* out) except -1 nogil
     cdef int _product(self, double* out) except -1 nogil

@@ -9,15 +9,42 @@ Only *watched* rows are looked at. In feature space |dr_i| <= |dw| sqrt(k_ii) + 
 all of the drift so far cannot have changed sets. Before the drift reaches the nearest of them,
 their r is brought up to date and more are watched. Rows are compared by `scale`, sqrt(k_ii + c),
 so that one far from all others does not decide for them: |dr_i| <= scale_i |(dw, db / sqrt c)|.
+
+A stretch multiplies the columns of MARGIN at the watched rows. In the panels of the Gram each value
+there is a line of the cache; they are copied once, to where a product reads nothing else.
 """
 
 from libc.math cimport INFINITY, fabs
+from libc.string cimport memcpy
 
 import numpy as np
 
+from adiabat._core.blas cimport axpy, gemv
 from adiabat._core.factor cimport Factor
 from adiabat._core.gram cimport Gram
 from adiabat._core.ratio cimport _HIGH, _LEAVING, _LOW, _PINNED, _RISING
+from adiabat._core.thread_pool cimport share
+
+cdef enum:
+    KEPT = 1 << 22      # kernel values that are copied, at most (32 MB)
+    PART = 1 << 15      # of a product that one takes at a time
+    LEAST_ROWS = 64
+
+
+cdef struct Product:
+    # n rows of columns that are `line` numbers apart, times weights
+    const double* values
+    const double* weights
+    double* out
+    Py_ssize_t n, columns, line, step
+
+
+cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Product* job = <Product*> context
+    cdef Py_ssize_t first = part * job.step
+    # out[first: ...] = values[:, first: ...].T @ weights
+    gemv(min(job.step, job.n - first), job.columns, job.values + first, job.line, job.weights,
+         job.out + first)
 
 
 cdef class Moving:
@@ -105,7 +132,8 @@ cdef class Moving:
             own = np.empty(len(rows))
             self._gram.multiply(coef, own, at)
             self._square = float(rates[rows] @ own)
-        return self._make_room()
+        self._make_room()
+        return self._keep_columns()
 
     cdef int _make_room(self) except -1:
         """Buffers as long as the factor may grow by one row, and as there are slots."""
@@ -152,7 +180,6 @@ cdef class Moving:
     cdef int _become(self, Py_ssize_t row, unsigned char role) except -1 nogil:
         """Another role for a row; what moves by itself is kept up."""
         cdef double rate = -self._rate(row)
-        cdef Py_ssize_t k, slot
         self._moving -= fabs(rate)
         self._pull -= self._scale[row] * fabs(rate)
         self._driven -= self._is_driven(row)
@@ -167,14 +194,8 @@ cdef class Moving:
         self._most_pull = max(self._most_pull, self._pull)
         self._square += rate * (
             2.0 * self._drive[self._place[row]] + rate * self._diagonal[self._at[row]])
-        if self._slot_of[self._at[row]] < 0:
-            self._give_column(row)
-        slot = self._slot_of[self._at[row]]
-        self._coef[slot] = rate
-        self._product(&self._column[0])
-        self._coef[slot] = 0.0
-        for k in range(self._watched.shape[0]):
-            self._drive[k] += self._column[k]
+        self._column_into(row, &self._column[0])
+        axpy(self._watched.shape[0], rate, &self._column[0], &self._drive[0])
         return 0
 
     cdef int _give_column(self, Py_ssize_t row) except -1 nogil:
@@ -182,6 +203,108 @@ cdef class Moving:
         with gil:
             self._columns(self._at_array[row: row + 1])
             self._make_room()
+        return 0
+
+    # -- columns of MARGIN at the watched rows ---------------------------------------------------
+
+    cdef int _keep_columns(self) except -1:
+        """Copy those of MARGIN, unless they are too many."""
+        cdef Py_ssize_t i, s = self._factor.size, m = self._watched.shape[0]
+        self._n_columns = -1
+        if m == 0 or (s + 1) * m > KEPT:
+            return 0
+        rows = self._at_array[self._factor.rows]
+        values = np.empty((m, s))
+        self._gram.gather(self._at_watched, self._gram.slot_of[rows], values)
+        self._column_of = np.full(self._u.shape[0], -1, dtype=np.int64)
+        self._kept = np.empty((s + s // 4 + 8, m))
+        self._kept[:s] = values.T
+        self._values = self._kept
+        self._weights = np.empty(len(self._kept))
+        self._owner = np.empty(len(self._kept), dtype=np.int64)
+        for i in range(s):
+            self._owner[i] = self._factor._members[i]
+            self._column_of[self._owner[i]] = i
+        self._n_columns = s
+        return 0
+
+    cdef int _keep_column(self, Py_ssize_t row) except -1 nogil:
+        """Copy the column of a row that has joined."""
+        if self._n_columns < 0:
+            return 0
+        if self._n_columns == self._values.shape[0]:
+            with gil:
+                self._more_columns()
+            if self._n_columns < 0:
+                return 0
+        self._column_into(row, &self._values[self._n_columns, 0])
+        self._owner[self._n_columns] = row
+        self._column_of[row] = self._n_columns
+        self._n_columns += 1
+        return 0
+
+    cdef int _more_columns(self) except -1:
+        """Room for half as many more, or none for any if they are too many."""
+        cdef Py_ssize_t s = self._n_columns, m = self._watched.shape[0]
+        if (s + s // 2 + 8) * m > KEPT:
+            self._n_columns = -1
+            return 0
+        grown = np.empty((s + s // 2 + 8, m))
+        grown[:s] = self._kept
+        self._kept = self._values = grown
+        self._weights = np.empty(len(grown))
+        owner = np.empty(len(grown), dtype=np.int64)
+        owner[:s] = self._owner
+        self._owner = owner
+        return 0
+
+    cdef void _let_column_go(self, Py_ssize_t row) noexcept nogil:
+        """Without the column of a row that has left: the last takes its place."""
+        cdef Py_ssize_t place, last = self._n_columns - 1
+        if self._n_columns < 0:
+            return
+        place = self._column_of[row]
+        if place < last:
+            memcpy(&self._values[place, 0], &self._values[last, 0],
+                   self._watched.shape[0] * sizeof(double))
+            self._owner[place] = self._owner[last]
+            self._column_of[self._owner[place]] = place
+        self._column_of[row] = -1
+        self._n_columns = last
+
+    cdef int _column_into(self, Py_ssize_t row, double* out) except -1 nogil:
+        """out = K[watched, row]"""
+        cdef Py_ssize_t slot
+        if self._n_columns >= 0 and self._column_of[row] >= 0:
+            memcpy(out, &self._values[self._column_of[row], 0],
+                   self._watched.shape[0] * sizeof(double))
+            return 0
+        if self._slot_of[self._at[row]] < 0:
+            self._give_column(row)
+        slot = self._slot_of[self._at[row]]
+        self._coef[slot] = 1.0
+        self._product(out)
+        self._coef[slot] = 0.0
+        return 0
+
+    cdef int _margin_product(self, const double* w, double* out) except -1 nogil:
+        """out = K[watched, MARGIN] @ w"""
+        cdef Py_ssize_t i, s = self._factor.size
+        cdef long long* margin = self._factor._members
+        cdef Product job
+        if self._n_columns < 0:
+            for i in range(s):
+                self._coef[self._slot_of[self._at[margin[i]]]] += w[i]
+            self._product(out)
+            for i in range(s):
+                self._coef[self._slot_of[self._at[margin[i]]]] = 0.0
+            return 0
+        for i in range(s):
+            self._weights[self._column_of[margin[i]]] = w[i]
+        job.values, job.weights, job.out = &self._values[0, 0], &self._weights[0], out
+        job.n, job.columns, job.line = self._watched.shape[0], s, self._watched.shape[0]
+        job.step = max(LEAST_ROWS, PART // s)
+        share(some_rows, &job, (job.n + job.step - 1) // job.step)
         return 0
 
     cdef int _product(self, double* out) except -1 nogil:

@@ -24,18 +24,22 @@ cdef class Pairs:
     cdef object _arrays, _answers
     cdef Py_ssize_t _bytes, _ahead         # room that is left
     cdef size_t[::1] _row
+    cdef object _first, _alike             # by row: of those with the same values the first, all
     cdef pair_descent _state
 
-    def __init__(self, r, u, lo, hi, diagonal, double flat, Py_ssize_t bytes, Py_ssize_t ahead=0):
+    def __init__(self, r, u, lo, hi, diagonal, double flat, Py_ssize_t bytes, Py_ssize_t ahead=0,
+                 samples=None):
         """A curvature below `flat` of the diagonal of a pair counts as none.
 
-        `ahead` rows of each kind are asked for along with one that is wanted.
+        `ahead` rows of each kind are asked for along with one that is wanted. Rows of one sample,
+        by the numbers in `samples`, have the same kernel values, which are asked for once.
         """
         self.n, self._bytes, self._ahead = len(r), bytes, ahead
         cdef Py_ssize_t padded = max(1, (self.n + PAIRS_BLOCK - 1) // PAIRS_BLOCK) * PAIRS_BLOCK
         self._arrays = np.zeros((7, padded))
         self._answers = []
         self._row = np.zeros(padded, dtype=np.uintp)
+        self._group(samples)
         cdef double[:, ::1] at = self._arrays
         self._arrays[:4, : self.n] = u, lo, hi, diagonal
         self._arrays[4], self._arrays[5] = np.inf, -np.inf
@@ -46,6 +50,18 @@ cdef class Pairs:
         self._state.u, self._state.lo, self._state.hi = &at[0, 0], &at[1, 0], &at[2, 0]
         self._state.diagonal = &at[3, 0]
         self._state.rise, self._state.fall, self._state.best = &at[4, 0], &at[5, 0], &at[6, 0]
+
+    def _group(self, samples):
+        """Which rows have the same values; None if no two do."""
+        self._first = self._alike = None
+        if samples is None:
+            return
+        _, first, group = np.unique(samples, return_index=True, return_inverse=True)
+        if len(first) < self.n:
+            self._first = first[group]
+            order = np.argsort(group, kind="stable")
+            self._alike = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+            self._alike = dict(zip(first.tolist(), self._alike, strict=True))
 
     @property
     def u(self):
@@ -80,18 +96,29 @@ cdef class Pairs:
             places = np.arange(self.n)
         else:
             places = self._likely(wanted) if self._ahead else np.array([wanted])
+        if self._first is not None:
+            places = np.unique(self._first[places])
         answer = np.empty((len(places), self._state.n))
         answer[:, self.n :] = 0.0
         write(places, answer)
         values = answer
         for k in range(len(places)):
-            self._row[places[k]] = <size_t> &values[k, 0]
+            self._point(places[k], <size_t> &values[k, 0])
         self._answers.append((places, answer))
         self._bytes -= answer.nbytes
         while len(self._answers) > KEPT and self._bytes < 0:
             gone, answer = self._answers.pop(0)
             self._bytes += answer.nbytes
-            np.asarray(self._row)[gone] = 0
+            for k in range(len(gone)):
+                self._point(gone[k], 0)
+        return 0
+
+    cdef int _point(self, Py_ssize_t place, size_t values) except -1:
+        """Let a row, and those like it, have their values there."""
+        self._row[place] = values
+        if self._alike is not None:
+            for row in self._alike[place]:
+                self._row[row] = values
         return 0
 
     def _likely(self, wanted):

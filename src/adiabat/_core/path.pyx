@@ -192,14 +192,11 @@ cdef class Motion(Moving):
             for i in range(s):
                 row = margin[i]
                 self._du[row] = w[i]
-                self._coef[self._slot_of[self._at[row]]] += w[i]
                 # du'K du = du_A'K du_A + du_A'K du_M + du_M'(dt_M - db)
                 square += w[i] * (self._drive[self._place[row]] + self._dt[row] - db)
                 sizes += fabs(w[i]) * (
                     fabs(self._drive[self._place[row]]) + fabs(self._dt[row]) + fabs(db))
-            self._product(&self._dr[0])
-            for i in range(s):
-                self._coef[self._slot_of[self._at[margin[i]]]] = 0.0
+            self._margin_product(w, &self._dr[0])
         square = max(square, 0.0) + ROUNDING * sizes
         speed[0] = sqrt(square + db * db / self._factor.shift) + self._most_scaled_dt
         return db
@@ -300,6 +297,7 @@ cdef class Motion(Moving):
         self._member[row] = 1
         if self._factor._extent >= self._factor._capacity or self._slot_of[self._at[row]] < 0:
             self._give_column(row)
+        self._keep_column(row)
         self._become(row, _MARGIN)
         return 1
 
@@ -308,6 +306,7 @@ cdef class Motion(Moving):
         while self._factor._members[position] != row:
             position += 1
         self._factor.drop_at(position)
+        self._let_column_go(row)
         self._member[row] = 0
 
     cdef int _anchor(self) except -1 nogil:

@@ -16,7 +16,8 @@ Only *watched* rows are looked at; the judge looks at all of them afterwards and
 watched next. That is how `fit` grows a subset, and why an update reads a small part of the kernel.
 
 Rounds in blocks have no guarantee: on data of low rank they may cycle. After a few rises of the
-objective, or too many rounds, the rest is done in *single file*: one violator at a time, each step
+objective, or too many rounds, a coarse step by pairs of rows goes before them (`descend`), and if
+that does not help, the rest is done in *single file*: one violator at a time, each step
 cut where the first row meets its bound. The objective then falls at every step, so that no set of
 MARGIN rows comes back, whatever depends on whatever (the primal active set method).
 """
@@ -79,6 +80,8 @@ class Exchange:
         self.accuracy = np.zeros(machine.n)  # a violation to be content with, by row
         self.ceiling: FloatArray | None = None  # which it must not exceed
         self.roundings = ROUNDINGS  # of f that a violation may be
+        self.overshoots = False  # blocks do not settle: a coarse step is wanted
+        self._descended = False
         self._rises = 0
         self._width = MOST
         self._bind()
@@ -118,6 +121,9 @@ class Exchange:
             if not at_rest:
                 gain = self._look(rows)
                 self._raise_accuracy()
+            if troubled and not (self._descended or self.single_file):
+                self.overshoots = True
+                return
             if feasible and gain > 0.0:
                 self._rises += 1
                 self._width = max(1, self._width // 2)
@@ -352,6 +358,7 @@ class Exchange:
         bound in little time. Who ends between bounds forms the margin, and rounds do the rest.
         """
         machine, rounds = self.machine, self._rounds
+        self.overshoots, self._descended, self._rises, self._width = False, True, 0, MOST
         self._bind()
         rounds.start(self._pending)
         machine.refactor(machine.margin[:0])
@@ -361,7 +368,7 @@ class Exchange:
         lo, hi, at, before = machine.lo[rows], machine.hi[rows], machine.at[rows], machine.u[rows]
         own = machine.samples.diagonal[at]
         ahead = min(machine.samples.n_features // EACH_AHEAD, MOST_AHEAD)
-        pairs = Pairs(machine.r[rows], before, lo, hi, own, FLAT, CACHE, ahead)
+        pairs = Pairs(machine.r[rows], before, lo, hi, own, FLAT, CACHE, ahead, at)
         spread = float(np.ptp(machine.t[rows])) or float(np.ptp(machine.r[rows]))
         pairs.descend(COARSE * spread, MOST_PAIRS * len(rows), machine.samples.writer(at))
         new = pairs.u

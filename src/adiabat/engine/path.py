@@ -155,7 +155,7 @@ class Path:
         t, lo, hi = goal
         dt, dlo, dhi = t - machine.t, lo - machine.lo, hi - machine.hi
         self._assign(goal, accuracy)
-        driven = np.isin(self._role, (RISING, FALLING, LEAVING))
+        driven = self._driven()
         du = np.where(driven, self._target - machine.u, 0.0)
         dd = machine.d - float(machine.u.sum())
         if abs(dd) <= BALANCE * (float(np.abs(machine.u).sum()) + abs(machine.d)):
@@ -203,11 +203,16 @@ class Path:
         self._target[rising] = goal_hi[rising]
         self._target[falling] = goal_lo[falling]
 
+    def _driven(self) -> npt.NDArray[np.bool_]:
+        """Rows that are RISING, FALLING or LEAVING."""
+        driven: npt.NDArray[np.bool_] = (self._role >= RISING) & (self._role <= LEAVING)
+        return driven
+
     def _arrive(self, goal: tuple[FloatArray, FloatArray, FloatArray]) -> None:
         """The problem is where it was to go, to the last bit; so are rows that moved with it."""
         machine, role = self.machine, self._role
         machine.t[:], machine.lo[:], machine.hi[:] = goal
-        driven = np.isin(role, (RISING, FALLING, LEAVING))
+        driven = self._driven()
         machine.u[driven] = self._target[driven]
         low, high = (role == LOW) | (role == PINNED), role == HIGH
         machine.u[low], machine.u[high] = machine.lo[low], machine.hi[high]

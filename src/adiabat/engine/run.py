@@ -28,9 +28,12 @@ WATCH_GUESS = 512
 # A batch larger than this part of the machine is grown from a random part of it.
 SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # Where the margin is less than the SMALL_MARGIN-th part of the rows with weight, the path goes
-# first if few rows move, at most SHORT_BATCH and SHORT_PATH divided by the number of rows, and
-# pairs if more do.
-SMALL_MARGIN, SHORT_BATCH, SHORT_PATH = 4, 128, 200_000
+# first if it is short: a few breakpoints for each row that moves, and for each of them the margin's
+# answer, at itself and at all rows; SHORT_PATH is how many products that may be. Else pairs go
+# first. Exchange does where the margin has LARGE_MARGIN rows and no two of them nearly depend on
+# each other, which WEAK says of the least pivot: blocks do not overshoot there.
+SMALL_MARGIN, SHORT_PATH = 4, 5_000_000
+LARGE_MARGIN, WEAK = 128, 1e-3
 # Turns spent to get from the tolerance down to rounding, and from there to fewer roundings.
 REFINEMENTS = 3
 
@@ -89,11 +92,15 @@ class Run:
 
     def _is_few(self) -> bool:
         """Whether so few rows move that a path is short."""
-        return self.n_touched <= min(SHORT_BATCH, SHORT_PATH // max(1, self.machine.n))
+        margin, n = len(self.machine.margin), self.machine.n
+        return self.n_touched * margin * (margin + n) <= SHORT_PATH
 
     def _is_low_rank(self) -> bool:
         """Few rows are in the margin, most weights at a bound: rounds in blocks overshoot there."""
-        return 0 < len(self.machine.margin) <= nonzero(self.machine.u) // SMALL_MARGIN
+        margin, factor = len(self.machine.margin), self.machine.factor
+        if not 0 < margin <= nonzero(self.machine.u) // SMALL_MARGIN:
+            return False
+        return margin < LARGE_MARGIN or factor.weakest() < WEAK
 
     def path_is_short(self) -> bool:
         """Few rows move, and few answer: then a breakpoint costs little, and there are few."""
@@ -110,10 +117,11 @@ class Run:
                     self.watched[:] = True
                 self.exchange.descend(np.flatnonzero(self.watched | self.machine.in_margin))
             self.exchange.settle(self.watched)
+            self.coarse = self.exchange.overshoots
             if self.undecided:
-                self.undecided = False
                 bounded = nonzero(self.machine.u) - len(self.machine.margin)
-                self.coarse = bounded >= len(self.machine.margin)
+                self.coarse |= bounded >= len(self.machine.margin)
+            self.undecided = self.undecided and not self.coarse
         except Stuck:
             self.stuck = True  # the judge may still be content
 

@@ -127,13 +127,23 @@ class Samples:
 
         It takes their places, and an array with a row for each, which may be wider.
         """
-        everyone, n = self.view(positions, 1) if self._viewed else None, len(positions)
+        n = len(positions)
+        unique, where = np.unique(positions, return_inverse=True)
+        repeated = len(unique) < n
+        columns = unique if repeated else positions
+        everyone = self.view(columns, 1) if self._viewed else None
 
         def write(places: IntArray, out: FloatArray) -> None:
             if everyone is not None and len(places) == 1:
-                self.kernel.formula.column(everyone, int(places[0]), out[0])
+                values = np.empty((1, len(columns))) if repeated else out
+                place = where[places[0]] if repeated else places[0]
+                self.kernel.formula.column(everyone, int(place), values[0])
             else:
-                out[:, :n] = self.block(positions[places], positions)
+                values = self.block(positions[places], columns)
+            if repeated:
+                values.take(where, axis=1, out=out[:, :n], mode="clip")
+            elif values is not out:
+                out[:, :n] = values
 
         return write
 
