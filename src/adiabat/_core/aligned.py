@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arrays that begin at a cache line."""
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +12,7 @@ def aligned_zeros(
 ) -> npt.NDArray[np.generic]:
     """An array of zeros whose first entry is at the beginning of a cache line."""
     kind = np.dtype(dtype)
-    size = math.prod(shape) if isinstance(shape, tuple) else shape
+    size = int(np.prod(shape))
     room = np.zeros(size + LINE // kind.itemsize, dtype=kind)
     first = -room.__array_interface__["data"][0] % LINE // kind.itemsize
     return room[first : first + size].reshape(shape)

@@ -28,7 +28,7 @@ from adiabat._core.thread_pool cimport share
 cdef enum:
     KEPT = 1 << 22      # kernel values that are copied, at most (32 MB)
     PART = 1 << 15      # of a product that one takes at a time
-    LEAST_ROWS = 64
+    LEAST_ROWS = 64     # of a product that one takes at a time, at least
 
 
 cdef struct Product:
