@@ -25,7 +25,7 @@ SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.optio
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full quick fuzz mutants test-levels test-c test-aarch64 test-windows test-clang \
   test-sklearn \
-  checked sanitize sanitize-memory sanitize-threads lint format bench gallery papers package clean
+  checked sanitize sanitize-memory sanitize-threads lint format bench gallery docs papers package clean
 .DELETE_ON_ERROR:
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo 'make format    rewrite the sources in the house format'
 	@echo 'make bench     measure against refitting with other libraries'
 	@echo 'make gallery   run examples/gallery and write docs/gallery.md'
+	@echo 'make docs      build the documentation site into build/docs'
 	@echo 'make papers    redo the tables and figures of the papers  (PAPERS=--quick)'
 	@echo 'make package   build and install into $(VENV) only'
 	@echo 'make clean     remove what these targets made'
@@ -180,10 +181,15 @@ bench: package $(VENV)/.has-bench
 gallery: package $(VENV)/.has-plots
 	$(PY) -W error examples/gallery
 
+# Warnings are errors, so that a page never points at nothing.
+docs: package $(VENV)/.has-docs
+	$(PY) -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo 'build/docs/index.html'
+
 package: $(VENV)/.package
 
 clean:
-	rm -rf .venv .venv-checked .venv-clang .venv-sanitize .venv-tsan build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+	rm -rf docs/auto_gallery docs/api .venv .venv-checked .venv-clang .venv-sanitize .venv-tsan build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
 	  .hypothesis
 
 # What pyproject.toml asks for: of the build, of the package, and of one of its extras.

@@ -7,20 +7,20 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from adiabat._core.gram import PANEL_WIDTH
+from adiabat.engine import threads as blas_threads
 from adiabat.engine.exchange import Exchange
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import RowChange
 from adiabat.engine.path import Path
-from adiabat.engine.solver import Outcome, Solver
+from adiabat.engine.solver import SolveInfo, Solver
 from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.formulations.c_svc import CSVC
 from adiabat.kernels import Kernel, make_kernel
@@ -95,10 +95,6 @@ class Broken(Exception):
     """What the tests break things with."""
 
 
-def fail(*_: Any, **__: Any) -> NoReturn:
-    raise Broken
-
-
 # ---------------------------------------------------------------------------------------------
 # Whatever fails, nothing has changed
 
@@ -106,8 +102,9 @@ def fail(*_: Any, **__: Any) -> NoReturn:
 def test_a_failing_plan_changes_nothing() -> None:
     rig = started()
     before = state(rig)
-    with pytest.raises(Broken):
-        rig.solver.apply(X[80:], np.array([1, 2]), fail, set(), fail)
+    with pytest.raises(Broken), rig.solver.changing() as step:
+        step.add(X[80:])
+        raise Broken
     assert_same(state(rig), before)
     assert_goes_on(rig)
 
@@ -116,12 +113,9 @@ def test_a_plan_that_makes_no_sense_changes_nothing() -> None:
     """Rows of lengths that do not fit fail in the middle of `begin`."""
     rig = started()
     before = state(rig)
-
-    def plan(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
-        return {PAIR: RowChange(add_at=new, add_t=np.ones(3)), (7, 8): RowChange()}
-
-    with pytest.raises((ValueError, IndexError)):
-        rig.solver.apply(X[80:], np.array([1, 2]), plan, set(), fail)
+    with pytest.raises((ValueError, IndexError)), rig.solver.changing() as step:
+        new = step.add(X[80:])
+        step.solve({PAIR: RowChange(add_at=new, add_t=np.ones(3)), (7, 8): RowChange()})
     assert_same(state(rig), before)
     assert_goes_on(rig)
 
@@ -227,12 +221,12 @@ def test_an_indefinite_batch_is_refused() -> None:
 def test_an_impossible_sum_is_said_and_nothing_has_changed() -> None:
     rig = started()
     before = state(rig)
-
-    def plan(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
-        return {PAIR: RowChange(d=1e9)}
-
-    with pytest.raises(NotOptimalError, match="as it was before"):
-        rig.solver.apply(None, np.empty(0, dtype=np.int64), plan, set(), fail)
+    with (
+        pytest.raises(NotOptimalError, match="as it was before"),
+        rig.solver.changing() as step,
+    ):
+        step.add(None)
+        step.solve({PAIR: RowChange(d=1e9)})
     assert_same(state(rig), before)
     assert_goes_on(rig)
 
@@ -284,10 +278,11 @@ def test_verdicts_are_those_of_the_oracle() -> None:
 def test_nothing_to_do() -> None:
     rig = started()
     before = state(rig)
-    outcome = rig.solver.apply(
-        None, np.empty(0, dtype=np.int64), lambda new: {}, set(), lambda *_: None
-    )
-    assert (outcome.solver, outcome.rounds, outcome.breakpoints) == ("none", 0, 0)
+    with rig.solver.changing() as step:
+        step.add(None)
+        step.solve({})
+        step.commit()
+    assert (step.info.solver, step.info.rounds, step.info.breakpoints) == ("none", 0, 0)
     assert_same(state(rig), before)
 
 
@@ -296,17 +291,15 @@ def test_several_machines_share_their_samples() -> None:
     solver, target = Solver(rbf(), 1e-9), np.arange(90) % 3
     formulation = CSVC(2.0, {0: "a", 1: "b", 2: "c"})
 
-    def rows(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
-        changes = {}
+    with solver.changing() as step:
+        new, changes = step.add(X[:90]), {}
         for pair in formulation.machines(target):
             part = formulation.rows(pair, target, np.ones(90), np.ones(90))
             changes[pair] = RowChange(
                 add_at=new[part.sample], add_t=part.t, add_lo=part.lo, add_hi=part.hi
             )
-        return changes
-
-    nobody = np.empty(0, dtype=np.int64)
-    solver.apply(X[:90], nobody, rows, set(), lambda *_: None)
+        step.solve(changes)
+        step.commit()
     assert set(solver.machines) == {(0, 1), (0, 2), (1, 2)}
     K = solver.samples.block(np.arange(90), np.arange(90))
     for pair, machine in solver.machines.items():
@@ -314,15 +307,11 @@ def test_several_machines_share_their_samples() -> None:
         assert set(target[at]) == set(pair)
         part = K[np.ix_(at, at)], machine.t, machine.lo, machine.hi
         assert batch_qp.kkt_violation(*part, 0.0, machine.u, machine.b) <= 1e-12
-    where = np.empty(0, dtype=np.int64)
-
-    def commit(new: npt.NDArray[np.int64], moved: npt.NDArray[np.int64], outcome: Outcome) -> None:
-        nonlocal where
-        where = moved
-
     kept = solver.machines[0, 1].u.copy()
     gone = np.flatnonzero(target == 2)
-    solver.apply(None, gone, lambda new: {}, {(0, 2), (1, 2)}, commit)
+    with solver.changing() as step:
+        step.add(None)
+        where = step.commit(gone, {(0, 2), (1, 2)})
     assert set(solver.machines) == {(0, 1)} and solver.samples.n == 60
     machine = solver.machines[0, 1]
     np.testing.assert_array_equal(machine.u, kept)
@@ -355,8 +344,8 @@ def test_what_cannot_be_reached_is_refused_by_name(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_word_for_what_ran() -> None:
-    assert Outcome().solver == "none"
-    assert Outcome(methods={"path", "exchange"}).solver == "exchange+path"
+    assert SolveInfo().solver == "none"
+    assert SolveInfo(methods={"path", "exchange"}).solver == "exchange+path"
 
 
 def test_columns_of_samples_without_weight_are_released() -> None:
@@ -460,43 +449,49 @@ print("on", flush=True)
     assert run.stdout.split() == (["through", "on"] if code == 0 else ["through"])
 
 
-def interrupted_commit(rig: Rig) -> Callable[..., None]:
-    def commit(new: npt.NDArray[np.int64], where: npt.NDArray[np.int64], outcome: Outcome) -> None:
-        interrupt()
-        rig.y = np.concatenate([rig.y, Y[80:]])
-        rig.weight = np.ones(len(rig.y))
-        rig.position = where[np.concatenate([rig.position, new])]
-
-    return commit
-
-
 @interruptible()
 def test_an_interrupt_does_not_cut_a_commit_in_two() -> None:
     rig = started()
-
-    def plan(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
-        return {PAIR: rig.row_change(new, Y[80:], np.ones(40), np.empty(0, dtype=np.int64))}
-
     nobody = np.empty(0, dtype=np.int64)
-    with pytest.raises(KeyboardInterrupt):
-        rig.solver.apply(X[80:], nobody, plan, set(), interrupted_commit(rig))
+    with pytest.raises(KeyboardInterrupt), rig.solver.changing() as step:
+        new = step.add(X[80:])
+        step.solve({PAIR: rig.row_change(new, Y[80:], np.ones(40), nobody)})
+        with deferred_interrupts():
+            where = step.commit()
+            interrupt()
+            rig.y = np.concatenate([rig.y, Y[80:]])
+            rig.weight = np.ones(len(rig.y))
+            rig.position = where[np.concatenate([rig.position, new])]
     assert len(rig.names) == rig.solver.samples.n == rig.machine.n == 120
     assert rig.violation() <= 1e-12
+
+
+def test_a_commit_that_fails_lets_blas_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = started()
+
+    def fail(*_: Any) -> None:
+        raise Broken
+
+    monkeypatch.setattr(Solver, "_commit", fail)
+    with pytest.raises(Broken):
+        rig.change(X[80:], Y[80:])
+    assert not blas_threads._holders
 
 
 @interruptible()
 def test_an_interrupt_does_not_cut_a_restore_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = started()
     before = state(rig)
-    original = Solver._restore
+    original = Solver._restore_machines
 
     def restore(this: Solver, *arguments: Any) -> None:
         interrupt()
         original(this, *arguments)
 
-    monkeypatch.setattr(Solver, "_restore", restore)
-    with pytest.raises(KeyboardInterrupt):
-        rig.solver.apply(X[80:], np.array([1, 2]), fail, set(), fail)
+    monkeypatch.setattr(Solver, "_restore_machines", restore)
+    with pytest.raises(KeyboardInterrupt), rig.solver.changing() as step:
+        step.add(X[80:])
+        raise Broken
     assert_same(state(rig), before)
 
 

@@ -19,7 +19,7 @@ from adiabat.archive import read_archive, write_archive
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import Samples
 from adiabat.engine.solver import Solver
-from adiabat.estimators.model import Model
+from adiabat.estimators.kernel import plan
 from adiabat.preprocessing.moments import Moments
 
 from faults import NEVER, failing, injected, interrupt_at_line
@@ -75,7 +75,8 @@ INNER = [
     (Moments, "change"),
     (Moments, "variance"),
     (StandardScaler, "transform"),
-    (Model, "after"),
+    (plan, "after"),
+    (plan.Plan, "row_changes"),
     (Samples, "add"),
     (Machine, "begin"),
     (Solver, "refresh"),

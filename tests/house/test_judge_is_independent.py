@@ -47,7 +47,7 @@ def test_the_compiled_judge_knows_nothing_of_the_engine():
 # -- what is judged takes nothing from the judge ---------------------------------------------------
 
 PACKAGE = JUDGE.parent
-JUDGES = ("certificate", "error_bound", "_core.judge", "lssvm.judge")
+JUDGES = ("certificate", "error_bound", "_core.judge", "lssvm.exact_residual")
 #: What the judged may ask a judge for: the verdict, and the names of what it says.
 VERDICTS = {"Certificate", "Verdict", "verdict", "weigh"}
 #: Who asks the judge for what is then shown to users.
@@ -90,7 +90,7 @@ def test_what_least_squares_is_judged_by_is_not_what_it_solved():
     for file, machine in MACHINES.items():
         names = set().union(*taken((PACKAGE / file).read_text("utf-8")).values())
         assert not names & machine
-    judge = (PACKAGE / "lssvm" / "judge.py").read_text("utf-8")
+    judge = (PACKAGE / "lssvm" / "exact_residual.py").read_text("utf-8")
     assert foreign_imports(judge) == []
 
 
@@ -107,7 +107,7 @@ def test_all_that_is_judged_is_read():
         "from adiabat._core.judge cimport rounding_of",
         "from adiabat._core import judge",
         "def late():\n    from adiabat.error_bound import error_bound",
-        "from adiabat.lssvm.judge import right_hand_side",
+        "from adiabat.lssvm.exact_residual import right_hand_side",
     ],
 )
 def test_a_line_that_is_shared_is_noticed(line):

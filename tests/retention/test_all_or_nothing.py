@@ -12,7 +12,7 @@ import pytest
 from adiabat import SVC
 from adiabat.engine.machine import Machine
 from adiabat.engine.solver import Solver
-from adiabat.estimators.model import Model
+from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.retention import Budget, Policy, Reserve, Support, Window
 
 from faults import failing, injected, interruptible
@@ -31,7 +31,7 @@ def fresh(policy: Policy | None) -> SVC:
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(Model, "change"), (Machine, "begin"), (Solver, "refresh"), (Machine, "hear_the_judge")],
+    [(Transaction, "solve"), (Machine, "begin"), (Solver, "refresh"), (Machine, "hear_the_judge")],
 )
 def test_a_failure_in_any_step_is_as_if_nothing_had_been_tried(
     policy: Policy, owner: Any, name: str

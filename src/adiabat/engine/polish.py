@@ -12,12 +12,10 @@ or three solves with the factor that is there.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.twofold import weighted_sums
 from adiabat.engine.machine import BLOCK_ENTRIES, Machine
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Solves at most.
 SOLVES = 4

@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError
-from adiabat.lssvm.judge import expanded_residual, normal_residual, right_hand_side
+from adiabat.lssvm.exact_residual import (
+    expanded_residual,
+    normal_residual,
+    right_hand_side,
+)
 from adiabat.lssvm.machine import LeastSquares, relative_gap
 from adiabat.lssvm.moments import Moments
 from adiabat.lssvm.normal_equations import relative_size
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # A sum of squares may fall this far below zero, in units of rho, before it proves anything: so
 # little changes w by no more than this share.
