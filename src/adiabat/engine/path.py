@@ -37,7 +37,8 @@ from adiabat._core.ratio import (
     RESTING,
     RISING,
 )
-from adiabat.engine.machine import AIM, EPSILON, Machine
+from adiabat.engine.machine import Machine
+from adiabat.engine.noise import AIM, EPSILON
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

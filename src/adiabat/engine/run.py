@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from adiabat._core.rows import nonzero, violations
 from adiabat.engine.exchange import Exchange, Stuck
-from adiabat.engine.machine import FEWEST, Machine
+from adiabat.engine.machine import Machine
+from adiabat.engine.noise import FEWEST
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

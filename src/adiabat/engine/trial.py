@@ -21,7 +21,8 @@ import numpy.typing as npt
 from adiabat._core.path import Motion
 from adiabat._core.ratio import LEAVING, PINNED, RESTING
 from adiabat._core.rows import violations
-from adiabat.engine.machine import EPSILON, Machine, RowChange
+from adiabat.engine.machine import Machine, RowChange
+from adiabat.engine.noise import EPSILON
 from adiabat.engine.path import BALANCE, PATIENCE, WATCH_LEAST, WATCH_PART, Path
 from adiabat.engine.solver import Key, Outcome, Solver
 
