@@ -35,7 +35,7 @@ def read_rows(body: bytes, media_type: str, settings: Settings, limits: Limits) 
         raise Problem(415, f"Content-Type must be {JSON} or {CSV}.")
     if n == 0:
         raise Problem(422, "There are no rows in the body.")
-    return _table(columns, settings, limits)
+    return as_rows(columns, settings, limits)
 
 
 def read_json(body: bytes, media_type: str) -> Any:
@@ -148,7 +148,8 @@ def _require_columns(n: int, limits: Limits) -> None:
         raise Problem(413, f"There are more than {limits.columns} columns.")
 
 
-def _table(columns: Mapping[str, list[Any]], settings: Settings, limits: Limits) -> Table:
+def as_rows(columns: Mapping[str, list[Any]], settings: Settings, limits: Limits) -> Table:
+    """Columns of values as a table of the store's columns."""
     text = set(text_columns(settings)) - {settings.id_column, settings.label_column}
     arrays = {}
     for name, values in columns.items():

@@ -26,7 +26,6 @@ def serve(
 
     Raises `StoreError` where it would listen beyond this machine and nobody would need a key.
     """
-    log_to_stderr(log_json)
     desk = Desk(folder, **keys)
     if not is_loopback(host) and not (desk.keys.keys() or desk.settings.proxy_secret):
         desk.close()
@@ -34,6 +33,7 @@ def serve(
             f"host={host!r} is reached from other machines, and {folder!r} has no key; make one "
             "with adiabat key add, or listen on 127.0.0.1"
         )
+    log_to_stderr(log_json)
     sys.setswitchinterval(_SWITCH_SECONDS)
     config = uvicorn.Config(
         make_app(desk),

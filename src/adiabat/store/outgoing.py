@@ -16,7 +16,7 @@ from adiabat.store.log import Entry
 from adiabat.store.receipt import receipt
 from adiabat.store.report import report_page
 from adiabat.store.session import Change, Session
-from adiabat.store.signing import read_public_key
+from adiabat.store.signing import read_public_key, read_signature
 from adiabat.store.tasks import certificate_fields
 
 # Reports that were made in vain, since rows were erased meanwhile.
@@ -37,6 +37,18 @@ class Outgoing:
         """All entries of the log, the chain checked."""
         with self._session.reading() as (connection, _, _):
             return list(log.read_chain(connection))
+
+    def head(self) -> dict[str, Any]:
+        """The last entry's number, hash, time and, if the log is signed, signature and key."""
+        with self._session.reading() as (connection, head, settings):
+            signature = read_signature(connection, head)
+        return {
+            "entry": head.seq,
+            "hash": head.hash,
+            "time": head.body["time"],
+            "signature": None if signature is None else signature.hex(),
+            "public_key": settings.public_key,
+        }
 
     def log_since(self, entry: int) -> list[Entry]:
         """The entries after one, each checked against its hash."""

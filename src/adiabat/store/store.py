@@ -144,6 +144,15 @@ class Store(Outgoing):
             held = records.find(connection, names)
         return [described(held[name], settings) for name in names if name in held]
 
+    def points(self, numbers: Iterable[int]) -> dict[int, Any]:
+        """Features of rows as the model takes them, a row each, by the rows' numbers."""
+        with self._session.reading() as (connection, _, settings):
+            held = records.find_numbers(connection, list(numbers))
+        return {
+            number: records.decode_features([record.features], settings.n_features)
+            for number, record in held.items()
+        }
+
     def find_numbers(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
         """As `find`, by the numbers that the store has for its rows."""
         with self._session.reading() as (connection, _, settings):

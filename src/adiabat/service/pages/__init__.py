@@ -6,7 +6,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from adiabat.service.access import Gate
-from adiabat.service.pages import erasure, models, sign_in
+from adiabat.service.pages import erasure, log, models, predict, review, sign_in
 from adiabat.service.pages.frame import Frame
 from adiabat.service.work import Work
 
@@ -16,5 +16,5 @@ __all__ = ["add_pages"]
 def add_pages(app: FastAPI, gate: Gate, work: Work) -> None:
     """Give an application its pages."""
     frame = Frame(app, gate, work)
-    for part in (sign_in, models, erasure):
+    for part in (sign_in, models, review, erasure, log, predict):
         part.add(app, frame)

@@ -91,7 +91,7 @@ def add(app: FastAPI, frame: Frame) -> None:
 
     @app.get("/models/{m}/receipt", include_in_schema=False)
     async def get_receipt_page(
-        m: str, request: Request, reference: str, save: str = ""
+        m: str, request: Request, reference: str = "", save: str = ""
     ) -> Response:
         """A receipt: to look at, to print, or to save."""
         visit = frame.enter(request)
