@@ -327,13 +327,11 @@ def change_body(done: Done) -> dict[str, Any]:
     outcome = done.outcome
     return {
         "operation": body.get("operation", outcome.operation if outcome else ""),
-        "entry": None if entry is None else entry.seq,
-        "hash": None if entry is None else entry.hash,
+        "entry": entry.seq if entry else outcome.entry if outcome else None,
+        "hash": entry.hash if entry else outcome.hash if outcome else None,
         "time": body.get("time"),
         "reference": body.get("reference"),
-        "added": int(details.get("added", 0)),
-        "removed": int(details.get("removed", 0)),
-        "revised": int(details.get("revised", 0)),
+        **{name: int(details.get(name, 0)) for name in ("added", "removed", "revised")},
         "certificate": body["certificate"]["after"] if entry else None,
         "replayed": done.replayed,
     }

@@ -167,11 +167,13 @@ class ServedModel:
             self._fingerprints[asked.request] = asked.fingerprint
             while len(self._fingerprints) > _FINGERPRINTS:
                 self._fingerprints.popitem(last=False)
-        self.predictor = self.store.predictor
-        self._catch_up()
-        with self._lock:
-            entry = self._last
-        assert entry.seq == outcome.entry
+        try:
+            self.predictor = self.store.predictor
+            self._catch_up()
+        except StoreError:  # it is done all the same; `refresh` publishes it
+            _log.error("unreadable", extra={"fields": {"model": self.name}})
+            return Done(outcome, None)
+        entry = self._last if self._last.hash == outcome.hash else None
         return Done(outcome, entry)
 
     def _known(self, asked: Asked) -> Entry | None:
@@ -186,8 +188,8 @@ class ServedModel:
         if other or entry.operation != asked.operation:
             raise Problem(
                 422,
-                "Idempotency-Key names another request, which has been carried out (entry "
-                f"{entry.seq} of the log); choose another key for this one.",
+                "This reference (Idempotency-Key) names another request, which has been carried "
+                f"out (entry {entry.seq} of the log); choose another for this one.",
             )
         return entry
 

@@ -43,7 +43,7 @@ from adiabat.store.session import Change, Session
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Keys, read_public_key
 from adiabat.store.tables import Table, as_table, read_table
-from adiabat.store.tasks import Rows, certificate_fields, is_fitted, plain
+from adiabat.store.tasks import Rows, plain
 from adiabat.store.verification import Verification, verify
 
 
@@ -170,10 +170,11 @@ class Store(Outgoing):
 
     def info(self) -> dict[str, Any]:
         """What the store is and how it stands, as plain JSON."""
-        with self._session.using(lambda connection, _: records.count(connection)) as view:
-            head, settings, model, rows = view.head, view.settings, view.model, view.found
-            certificate = model.last_update_.certificate if is_fitted(model) else None
-            classes = plain(getattr(model, "classes_", None)) if is_fitted(model) else None
+        predictor = self.predictor  # so that a model that does not hold is refused
+        with self._session.reading() as (connection, head, settings):
+            rows = records.count(connection)
+        if predictor.hash != head.hash:  # changed in between
+            return self.info()
         return {
             "model": self.path,
             "task": settings.task,
@@ -184,9 +185,9 @@ class Store(Outgoing):
             "rows": rows,
             "features": settings.n_features,
             "columns": settings.features,
-            "classes": classes,
+            "classes": plain(getattr(predictor.decider, "classes_", None)),
             "sets": head.body["sets"],
-            "certificate": certificate_fields(certificate),
+            "certificate": head.body["certificate"]["after"],
             "entries": head.seq,
             "head": head.hash,
             "time": head.body["time"],

@@ -24,6 +24,7 @@ from adiabat.store.tasks import plain
 _EACH: Final = 2
 _SHOWN: Final = 40
 _COMPARED: Final = 20_000
+_DIGITS: Final = 16  # of a number that the database takes
 
 
 class _Changed(Exception):
@@ -74,10 +75,10 @@ def add(app: FastAPI, frame: Frame) -> None:
         model = frame.model(visit, m)
         fields = await frame.form(visit)
         token = visit.session.token
-        try:
-            number = int(fields.get("number", ""))
-        except ValueError:
-            raise Problem(422, "The form does not say which row.") from None
+        said = fields.get("number", "")
+        if not (said.isdecimal() and len(said) < _DIGITS):
+            raise Problem(422, "The form does not say which row.")
+        number = int(said)
         if act == "keep":
             await run_in_threadpool(reviews.keep, model.name, number, visit.who.name)
             notices[token] = "Kept as it is."
