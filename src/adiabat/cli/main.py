@@ -19,6 +19,7 @@ from adiabat.cli import (
     forget,
     info,
     init,
+    key,
     learn,
     log,
     loo,
@@ -29,6 +30,7 @@ from adiabat.cli import (
     restore,
     retune,
     revise,
+    serve,
     verify,
 )
 
@@ -58,8 +60,10 @@ for _command in (
     backup.backup,
     restore.restore,
     info.info,
+    serve.serve,
 ):
     app.command()(_command)
+app.add_typer(key.app, name="key")
 
 
 def _show_version(asked: bool) -> None:

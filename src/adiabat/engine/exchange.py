@@ -29,7 +29,8 @@ import numpy.typing as npt
 
 from adiabat._core.pairs import Pairs, pairwise_descent
 from adiabat._core.rounds import Rounds
-from adiabat.engine.machine import AT_BOUND, EPSILON, ROUNDINGS, SUM_ROUNDINGS, Machine
+from adiabat.engine.machine import AT_BOUND, SUM_ROUNDINGS, Machine
+from adiabat.engine.noise import EPSILON, ROUNDINGS
 from adiabat.errors import IndefiniteKernelError
 from adiabat.typing import FloatArray, IntArray
 

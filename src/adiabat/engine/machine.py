@@ -20,6 +20,7 @@ from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
 from adiabat._core.rows import roundings, typical_size, violations, without
 from adiabat.certificate import Verdict
+from adiabat.engine.noise import AIM, EPSILON, FEWEST, ROUNDINGS, noise
 from adiabat.engine.samples import Samples
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -31,9 +32,6 @@ DEPENDENT = 1e-9
 AT_BOUND = 1e-14
 # Rows joined or left, for each row of the factor, after which it is made anew.
 REFRESH = 8
-# A violation to aim at is this part of `tol`, in units of the row's target, but not less than
-# FEWEST roundings of f, and not more than ROUNDINGS of them.
-AIM, FEWEST, ROUNDINGS = 0.1, 4.0, 64.0
 # Roundings of the weights that their sum may be off.
 SUM_ROUNDINGS = 8.0
 # What the judge of an update allows: half of what `certificate()` does, whose sums round otherwise.
@@ -44,7 +42,6 @@ FINE = 1e-10
 MOST_HOLDERS = 32
 # Kernel values gathered at a time (32 MB).
 BLOCK_ENTRIES = 4_000_000
-EPSILON = float(np.finfo(np.float64).eps)
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 
@@ -318,15 +315,21 @@ class Machine:
         `sizes` are sum |k u| there; without them a bound stands for it.
         """
         if sizes is None:
-            strength = float(self.root @ np.abs(self.u))
-            sizes, least = np.sqrt(own) * strength, float(self.factor.shift) ** 0.5 * strength
-        else:  # what b carries is the rounding of the rows that hold it
-            holders = self.margin[:MOST_HOLDERS] if len(self.margin) else np.arange(self.n)
-            least = float(np.median(self.sizes(holders))) if self.n else 0.0
-        rounding = EPSILON * (np.maximum(sizes, least) + abs(self.b) + np.abs(t))
-        part = AIM * tol * np.maximum(np.abs(t), self.typical or abs(self.b))
-        noise: FloatArray = np.maximum(np.minimum(part, ROUNDINGS * rounding), FEWEST * rounding)
-        return noise
+            strength, least = self.strength()
+            sizes = np.sqrt(own) * strength
+        else:
+            least = self.least_size()
+        return noise(tol, sizes, least, self.b, self.typical, t)
+
+    def strength(self) -> tuple[float, float]:
+        """By how much sum |k u| is at most, for k(x, x) = 1; and the least that counts."""
+        strength = float(self.root @ np.abs(self.u))
+        return strength, float(self.factor.shift) ** 0.5 * strength
+
+    def least_size(self) -> float:
+        """What b carries of rounding: that of the rows that hold it."""
+        holders = self.margin[:MOST_HOLDERS] if len(self.margin) else np.arange(self.n)
+        return float(np.median(self.sizes(holders))) if self.n else 0.0
 
     def fineness(self) -> FloatArray:
         """What r may differ from 0 by, row by row, so that f shows nothing of it."""

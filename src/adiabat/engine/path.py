@@ -37,7 +37,8 @@ from adiabat._core.ratio import (
     RESTING,
     RISING,
 )
-from adiabat.engine.machine import AIM, EPSILON, Machine
+from adiabat.engine.machine import Machine
+from adiabat.engine.noise import AIM, EPSILON
 from adiabat.typing import FloatArray
 
 # Breakpoints without advance after which ties are parted, and by how much (in units of targets).

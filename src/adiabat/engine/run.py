@@ -12,7 +12,8 @@ import numpy as np
 
 from adiabat._core.rows import nonzero, violations
 from adiabat.engine.exchange import Exchange, Stuck
-from adiabat.engine.machine import FEWEST, Machine
+from adiabat.engine.machine import Machine
+from adiabat.engine.noise import FEWEST
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # A machine that is new begins with a coarse step where rows are so few, and their kernel matrix

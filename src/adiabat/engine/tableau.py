@@ -26,7 +26,8 @@ import scipy.linalg as sl
 from adiabat._core.ratio import HIGH, LOW, MARGIN, PINNED
 from adiabat._core.tableau import ARRIVED, DECIDED, MISSING, Pivots
 from adiabat._core.thread_pool import in_slices
-from adiabat.engine.machine import AIM, DEPENDENT, EPSILON, ROUNDINGS, Machine
+from adiabat.engine.machine import DEPENDENT, Machine
+from adiabat.engine.noise import AIM, EPSILON, ROUNDINGS
 from adiabat.engine.trial import INSIDE, Removal
 from adiabat.typing import BoolArray, FloatArray, IntArray
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from adiabat.analysis.cross_validation import cross_validate as validated
 from adiabat.errors import StoreError
 from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.store import records
-from adiabat.store.session import Change, Session
+from adiabat.store import log, records
+from adiabat.store.session import Session
 from adiabat.store.settings import Settings
 from adiabat.store.tasks import TASKS, Rows, is_fitted, machine, plain
 from adiabat.typing import FloatArray
@@ -43,6 +43,8 @@ class LeftOut:
     kind : {"class", "number", "one class"}
     held : str
         What was held as all rows together settle it, if anything.
+    entry : int
+        The entry of the log that left this model.
     """
 
     ids: list[str]
@@ -52,6 +54,7 @@ class LeftOut:
     score: float
     kind: str
     held: str = ""
+    entry: int = 0
 
     def suspects(self, count: int) -> list[dict[str, Any]]:
         """The rows most contradicted by the others, worst first."""
@@ -90,17 +93,10 @@ def leave_one_out(
 ) -> LeftOut:
     """Exact leave-one-out of the model on its own rows."""
     with session.using(_rows) as view:
-        _require_fitted(session.folder, view.model)
+        require_fitted(session.folder, view.model)
         session.say("Leaving each row out")
-        return left_out(view.settings, view.model, view.found, hold_scaling, n_jobs, progress)
-
-
-def left_out_of(
-    change: Change, hold_scaling: bool, n_jobs: int | None, progress: Progress | None
-) -> LeftOut:
-    """Exact leave-one-out of the model of a change that is under way."""
-    found = _rows(change.connection, change.settings)
-    return left_out(change.settings, change.model, found, hold_scaling, n_jobs, progress)
+        found = left_out(view.settings, view.model, view.found, hold_scaling, n_jobs, progress)
+        return replace(found, entry=view.head.seq)
 
 
 def left_out(
@@ -149,7 +145,7 @@ def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[st
                 "says which of its rows it would take for strangers"
             )
         model, (_, rows) = view.model, view.found
-        _require_fitted(session.folder, model)
+        require_fitted(session.folder, model)
         if task.keeps_rows:
             scores = validated(model, cv=folds, scoring=scoring)["test_score"]
         else:
@@ -168,9 +164,17 @@ def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[st
     }
 
 
-def _require_fitted(folder: str, model: Any) -> None:
+def require_fitted(folder: str, model: Any) -> None:
+    """Refuse a store that has learned nothing."""
     if not is_fitted(model):
         raise StoreError(f"{folder!r} has learned nothing yet; learn some rows first")
+
+
+def rows_and_log(
+    connection: sa.Connection, settings: Settings
+) -> tuple[tuple[list[str], Rows], list[log.Entry]]:
+    """Ids and rows, and all entries of the log."""
+    return _rows(connection, settings), list(log.read_chain(connection))
 
 
 def _rows(connection: sa.Connection, settings: Settings) -> tuple[list[str], Rows]:

@@ -15,7 +15,7 @@ _LEFT: Final = 62
 _RIGHT: Final = 120
 _TOP: Final = 14
 _BOTTOM: Final = 34
-_COLOURS: Final = ("var(--one)", "var(--two)", "var(--three)")
+_KINDS: Final = ("one", "two", "three")  # of lines: the page's style has their colours
 _LABEL_GAP: Final = 15.0
 _MOST_NUMBERS: Final = 12  # on the axis
 
@@ -55,7 +55,8 @@ def steps(label: str, at: Sequence[int], lines: Mapping[str, Sequence[float]]) -
             f'<text x="{x(entry):.1f}" y="{_HEIGHT - 12}" text-anchor="middle">{entry}</text>'
         )
     ends = _apart([y(values[-1]) for values in lines.values()])
-    for (name, values), colour, end in zip(lines.items(), _COLOURS, ends, strict=False):
+    for (name, values), kind, end in zip(lines.items(), _KINDS, ends, strict=False):
+        colour = f"var(--{kind})"
         path = f"M{x(at[0]):.1f} {y(values[0]):.1f}"
         for entry, value in zip(at[1:], values[1:], strict=True):
             path += f"H{x(entry):.1f}V{y(value):.1f}"
@@ -69,7 +70,7 @@ def steps(label: str, at: Sequence[int], lines: Mapping[str, Sequence[float]]) -
                 f"<title>entry {entry}: {text(_said(value))} {text(name)}</title></circle>"
             )
         drawn.append(
-            f'<text x="{_WIDTH - _RIGHT + 10}" y="{end + 4:.1f}" style="fill:{colour}">'
+            f'<text x="{_WIDTH - _RIGHT + 10}" y="{end + 4:.1f}" class="{kind}">'
             f"{text(name)} {text(_said(values[-1]))}</text>"
         )
     return (

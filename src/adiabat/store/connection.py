@@ -164,6 +164,27 @@ def copy_into(engine: sa.Engine, path: str) -> None:
         raise _translated(error, since) from error
 
 
+@contextmanager
+def snapshot(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """The last committed content in memory, pages and all; the file is free meanwhile."""
+    since = time.monotonic()
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    copied = sa.create_engine("sqlite://", creator=lambda: memory, poolclass=sa.pool.StaticPool)
+    try:
+        with engine.connect() as connection:
+            raw: Any = connection.connection.dbapi_connection
+            raw.backup(memory)
+        with copied.connect() as connection:
+            yield connection
+    except sa.exc.DBAPIError as error:
+        raise _translated(error.orig or error, since) from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise _translated(error, since) from error
+    finally:
+        copied.dispose()
+        memory.close()
+
+
 def vacuum(engine: sa.Engine) -> None:
     """Write the database anew from its content, so that no byte of anything else is left in it."""
     since = time.monotonic()

@@ -85,7 +85,7 @@ def _draft(change: Change, path: str, form: str, write: Callable[[str, Change], 
         digest = sha256(file.read())
     change.model_changed = False
     name = printable(os.path.basename(os.path.abspath(path)))
-    change.body["details"] = {"format": form, "file": name, "sha256": digest}
+    change.body["details"] |= {"format": form, "file": name, "sha256": digest}
 
 
 def _adiabat(model: Any, path: str) -> None:

@@ -38,6 +38,11 @@ class Entry:
         """What was done."""
         return str(self.body["operation"])
 
+    @property
+    def by(self) -> str:
+        """Who asked for it, if the log says so."""
+        return str(self.body.get("origin", {}).get("by", ""))
+
 
 def append(
     connection: sa.Connection, head: Entry | None, body: dict[str, Any], marks: list[bytes]
@@ -79,6 +84,12 @@ def read_chain(connection: sa.Connection) -> Iterator[Entry]:
             )
         yield entry
         previous, expected = entry.hash, expected + 1
+
+
+def read_since(connection: sa.Connection, seq: int) -> list[Entry]:
+    """The entries after one, in order."""
+    rows = connection.execute(sa.select(log).where(log.c.seq > seq).order_by(log.c.seq))
+    return [_entry(*row) for row in rows]
 
 
 def read_commitments(connection: sa.Connection, entry: Entry) -> list[bytes]:
@@ -130,7 +141,7 @@ _OF_A_CERTIFICATE: Final[dict[str, tuple[type, ...]]] = {
 }  # fmt: skip
 _OF_DETAILS: Final[dict[str, tuple[type, ...]]] = {
     "added": (int,), "removed": (int,), "revised": (int,), "returned": (int,), "refitted": (int,),
-    "suppressed": (bool,), "file": _TEXT, "sha256": _TEXT, "format": _TEXT,
+    "suppressed": (bool,), "file": _TEXT, "sha256": _TEXT, "format": _TEXT, "as_of": (int,),
 }  # fmt: skip
 
 
@@ -148,6 +159,9 @@ def _require_body(body: dict[str, Any]) -> None:
         _require_kinds(body["sets"], dict.fromkeys(("margin", "error", "reserve"), (int,)))
     if "clock_back" in body:
         _require_kinds(body, {"clock_back": _NUMBER})
+    if "origin" in body:
+        _require_kinds(body, {"origin": (dict,)})
+        _require_kinds(body["origin"], dict.fromkeys(body["origin"], _TEXT))
     details = body["details"]
     _require_kinds(details, {name: _OF_DETAILS[name] for name in details if name in _OF_DETAILS})
 

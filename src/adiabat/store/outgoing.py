@@ -4,17 +4,27 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
+from adiabat.errors import StoreError
 from adiabat.store import log
-from adiabat.store.analysis import Progress, left_out_of
+from adiabat.store.analysis import Progress, left_out, require_fitted, rows_and_log
 from adiabat.store.backup import write_backup
 from adiabat.store.exports import export, publish, require_outside
+from adiabat.store.log import Entry
 from adiabat.store.receipt import receipt
 from adiabat.store.report import report_page
 from adiabat.store.session import Change, Session
-from adiabat.store.signing import read_public_key
+from adiabat.store.signing import read_public_key, read_signature
 from adiabat.store.tasks import certificate_fields
+
+# Reports that were made in vain, since rows were erased meanwhile.
+_ATTEMPTS: Final = 5
+
+
+class _Outdated(Exception):
+    """A page shows rows that were erased while it was being made."""
 
 
 class Outgoing:
@@ -23,10 +33,27 @@ class Outgoing:
     path: str
     _session: Session
 
-    def log(self) -> list[log.Entry]:
+    def log(self) -> list[Entry]:
         """All entries of the log, the chain checked."""
         with self._session.reading() as (connection, _, _):
             return list(log.read_chain(connection))
+
+    def head(self) -> dict[str, Any]:
+        """The last entry's number, hash, time and, if the log is signed, signature and key."""
+        with self._session.reading() as (connection, head, settings):
+            signature = read_signature(connection, head)
+        return {
+            "entry": head.seq,
+            "hash": head.hash,
+            "time": head.body["time"],
+            "signature": None if signature is None else signature.hex(),
+            "public_key": settings.public_key,
+        }
+
+    def log_since(self, entry: int) -> list[Entry]:
+        """The entries after one, each checked against its hash."""
+        with self._session.reading() as (connection, _, _):
+            return log.read_since(connection, entry)
 
     def require_outside(self, path: str | os.PathLike[str]) -> None:
         """Refuse to write into the folder of the store, whose files are all accounted for.
@@ -98,16 +125,36 @@ class Outgoing:
             As in `leave_one_out`, which is part of the page.
         """
         self.require_outside(path)
+        for _ in range(_ATTEMPTS):
+            as_of, text = self._report(hold_scaling, n_jobs, progress)
 
-        def write(beside: str, change: Change) -> None:
-            certificate = certificate_fields(change.model.certificate())
+            def write(beside: str, change: Change, as_of: int = as_of, text: str = text) -> None:
+                since = log.read_since(change.connection, as_of)
+                if any(entry.operation == "forget" for entry in since):
+                    raise _Outdated
+                change.body["details"]["as_of"] = as_of
+                with open(beside, "w", encoding="utf-8") as file:
+                    file.write(text)
+
+            with suppress(_Outdated):
+                return publish(self._session, "report", os.fspath(path), "html", reference, write)
+        raise StoreError(
+            f"{self.path!r} had rows erased whenever its report was ready, which would have shown "
+            "them; nothing was written. Try again when fewer rows are being erased"
+        )
+
+    def _report(
+        self, hold_scaling: bool, n_jobs: int | None, progress: Progress | None
+    ) -> tuple[int, str]:
+        """The page of a model as it is now, and of which entry; the store is free meanwhile."""
+        with self._session.using(rows_and_log) as view:
+            require_fitted(self.path, view.model)
+            rows, entries = view.found
+            certificate = certificate_fields(view.model.certificate())
             assert certificate is not None
-            left_out = left_out_of(change, hold_scaling, n_jobs, progress)
-            text = report_page(self.path, change.settings, self.log(), certificate, left_out)
-            with open(beside, "w", encoding="utf-8") as file:
-                file.write(text)
-
-        return publish(self._session, "report", os.fspath(path), "html", reference, write)
+            found = left_out(view.settings, view.model, rows, hold_scaling, n_jobs, progress)
+            text = report_page(self.path, view.settings, entries, certificate, found)
+            return view.head.seq, text
 
     def backup(
         self, path: str | os.PathLike[str], *, reference: str | None = None

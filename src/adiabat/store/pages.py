@@ -47,6 +47,7 @@ figure { margin: .8rem 0 1.2rem; padding: 1rem; background: var(--card); border-
 figcaption { color: var(--soft); font-size: .9rem; margin-bottom: .5rem; }
 svg { display: block; width: 100%; min-width: 36rem; height: auto; }
 svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
+svg .one { fill: var(--one); } svg .two { fill: var(--two); } svg .three { fill: var(--three); }
 code { font: .88em ui-monospace, "SF Mono", Menlo, monospace; }
 @media print { body { padding: 0; max-width: none; font-size: 11pt; } figure { background: none; } }
 """

@@ -13,13 +13,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from adiabat.errors import StoreDamagedError, StoreError
-from adiabat.store import log, schema
+from adiabat.store import log
 from adiabat.store.pages import Markup, definition_list, page, paragraph, section, table
 from adiabat.store.session import Session
 from adiabat.store.settings import Settings
+from adiabat.store.signing import read_signature
 from adiabat.store.verification import verify
 from adiabat.store.words import counted
 
@@ -64,9 +63,7 @@ def receipt(session: Session, reference: str, public_key: bytes | None) -> dict[
         pending = session.pending_purge()
         entries = list(log.read_chain(connection))
         marks = {entry.seq: log.read_commitments(connection, entry) for entry in entries}
-        signature = connection.execute(
-            sa.select(schema.signatures.c.signature).where(schema.signatures.c.seq == head.seq)
-        ).scalar_one_or_none()
+        signature = read_signature(connection, head)
     erasures = [e for e in entries if e.operation == "forget" and e.body["reference"] == reference]
     if not erasures:
         known = sorted({e.body["reference"] for e in entries if e.operation == "forget"} - {None})

@@ -236,6 +236,17 @@ def find(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Record]:
     return found
 
 
+def find_numbers(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, Record]:
+    """The records of those of the numbers that are there."""
+    found: dict[int, Record] = {}
+    for start in range(0, len(numbers), AT_ONCE):
+        part = [int(number) for number in numbers[start : start + AT_ONCE]]
+        for row in connection.execute(sa.select(records).where(records.c.number.in_(part))):
+            record = _record(row)
+            found[record.number] = record
+    return found
+
+
 def _record(row: Any) -> Record:
     number, name, key, digest, features, label, weight, entry = row
     record = Record(number, name, key, features, label, weight, entry)

@@ -9,31 +9,32 @@ durable by then.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from adiabat.errors import (
-    ModelFileError,
     NotOptimalError,
     StoreDamagedError,
     StoreError,
 )
 from adiabat.store import connection as database
 from adiabat.store import folder as files
-from adiabat.store import log, migrations, records, schema
+from adiabat.store import log, migrations, schema
 from adiabat.store.cache import ModelCache
 from adiabat.store.digests import SetDigest, sha256
 from adiabat.store.lock import writing
+from adiabat.store.predictor import Predictor
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Keys, require_signed, sign
-from adiabat.store.state import pack_model, unpack_model
-from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine, set_sizes
+from adiabat.store.state import pack_model
+from adiabat.store.stored_model import load_model, new_model
+from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, set_sizes
 
 
 class Abandoned(Exception):
@@ -91,6 +92,8 @@ class Session:
         self.keys = keys
         self.announce = announce
         self.cache = ModelCache()
+        self._published: Predictor | None = None
+        self._publishing = threading.Lock()
         self._closed = False
         files.require_plain_files(folder)
         if not os.path.isfile(os.path.join(folder, files.DATABASE)):
@@ -117,6 +120,7 @@ class Session:
     def close(self) -> None:
         """Let go of the model and of the database; nothing can be asked after that."""
         self.cache.drop()
+        self._published = None
         self.engine.dispose()
         self._closed = True
 
@@ -132,6 +136,13 @@ class Session:
         """A consistent view of the last acknowledged state."""
         self.require_open()
         with database.transaction(self.engine) as connection:
+            yield connection, *self._head(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[tuple[sa.Connection, log.Entry, Settings]]:
+        """As `reading`, of a copy in memory: however long it takes, nobody has to wait."""
+        self.require_open()
+        with database.snapshot(self.engine) as connection:
             yield connection, *self._head(connection)
 
     @contextmanager
@@ -155,40 +166,26 @@ class Session:
         with self.reading() as (connection, head, settings):
             return self.cache.lend(head.hash, lambda: self.load(connection, head, settings))
 
+    def predictor(self) -> Predictor:
+        """What the last entry's model decides with; nothing later changes it."""
+        with self.reading() as (connection, head, settings):
+            found = self._published
+            if found is not None and found.hash == head.hash:
+                return found
+            with (
+                self._publishing,
+                self.cache.borrowed(
+                    head.hash, lambda: self.load(connection, head, settings)
+                ) as model,
+            ):
+                found = self._published
+                if found is None or found.hash != head.hash:
+                    found = self._published = Predictor.of(head, settings, model)
+                return found
+
     def load(self, connection: sa.Connection, head: log.Entry, settings: Settings) -> Any:
         """The estimator of the last entry, read and judged anew."""
-        state = self._state(connection)
-        said = head.body
-        if state["entry"] != head.seq or sha256(state["model"]) != said["model"]["after"]:
-            raise StoreDamagedError(
-                f"{self.folder!r} has a model other than its log vouches for; restore a copy"
-            )
-        X, numbers = None, []
-        if TASKS[settings.task].keeps_rows:
-            held = list(records.read_all(connection))
-            digest = SetDigest()
-            digest.add(record.leaf for record in held)
-            if digest.hexdigest() != said["dataset"]["after"]:
-                raise StoreDamagedError(
-                    f"{self.folder!r} has training rows other than its log vouches for; restore a "
-                    "copy"
-                )
-            X = records.decode_features([record.features for record in held], settings.n_features)
-            numbers = [record.number for record in held]
-        try:
-            model = unpack_model(state["model"], settings, X)
-        except (ModelFileError, ValueError, TypeError) as error:
-            raise self._unusable(str(error).partition(";")[0]) from error
-        if is_fitted(model) and model.n_features_in_ != settings.n_features:
-            raise self._unusable("it has not as many features as the settings say")
-        expected = machine(self._new_model(settings)).get_params(deep=False)
-        known = machine(model).get_params(deep=False)
-        for name in set(settings.parameters) & set(expected):
-            if known[name] != expected[name]:
-                raise self._unusable(f"it has another {name} than the settings")
-        if numbers and not np.array_equal(model.ids_, numbers):
-            raise self._unusable("it is of other rows than the table has")
-        return model
+        return load_model(self.folder, connection, head, settings, self._state(connection))
 
     def pending_purge(self) -> bool:
         """Whether what was erased may still stand in unused parts of the file."""
@@ -225,22 +222,6 @@ class Session:
             raise StoreDamagedError(f"{self.folder!r} has no sound state; restore it from a copy")
         return dict(row)
 
-    def _new_model(self, settings: Settings) -> Any:
-        """An estimator of these settings that has learned nothing."""
-        try:
-            return TASKS[settings.task].create(settings.parameters, settings.scale)
-        except (ValueError, TypeError) as error:
-            raise StoreDamagedError(
-                f"{self.folder!r} has settings of which no model can be made ({error}); restore a "
-                "copy"
-            ) from error
-
-    def _unusable(self, why: str) -> StoreDamagedError:
-        return StoreDamagedError(
-            f"{self.folder!r} holds a model that cannot be used ({why}); adiabat repair, or "
-            "Store.repair(), fits it again from the rows"
-        )
-
     # -- change ------------------------------------------------------------------------------------
 
     @contextmanager
@@ -251,11 +232,13 @@ class Session:
         dry_run: bool = False,
         afresh: bool = False,
         publishes: str | None = None,
+        origin: Mapping[str, str] | None = None,
     ) -> Iterator[Change]:
         """A change: kept whole at the end of the block, or not at all.
 
-        With `afresh` it begins with an estimator that has learned nothing, not with the stored one.
-        With `publishes` it has a draft, which becomes that file once the log says so.
+        `origin` is kept in the log: by whom, and for which request. With `afresh` it begins with an
+        estimator that has learned nothing, not with the stored one. With `publishes` it has a
+        draft, which becomes that file once the log says so.
         """
         self.require_open()
         _require_reference(reference)
@@ -264,6 +247,8 @@ class Session:
             try:
                 with database.transaction(self.engine, writes=True) as connection:
                     change = self._begin(connection, operation, reference, afresh)
+                    if origin:
+                        change.body["origin"] = dict(origin)
                     if publishes is not None:
                         change.draft = stack.enter_context(files.drafting(self.folder))
                     yield change
@@ -279,6 +264,8 @@ class Session:
                 if explained is error:
                     raise
                 raise explained from error
+            if self._published is not None:  # somebody asks for predictions: have them ready
+                self._published = Predictor.of(entry, change.settings, change.model)
             self.cache.put(entry.hash, change.model)
             if change.draft is not None and publishes is not None:
                 change.draft.place(publishes)
@@ -311,7 +298,7 @@ class Session:
         self.keys.require_signer(self.folder, settings)
         if afresh:
             self.cache.drop()
-            model = self._new_model(settings)
+            model = new_model(self.folder, settings)
         else:
             model = self.cache.take(head.hash, lambda: self.load(connection, head, settings))
         state = self._state(connection)

@@ -147,6 +147,14 @@ def sign(connection: sa.Connection, entry: log.Entry, signer: Signer | None) -> 
         )
 
 
+def read_signature(connection: sa.Connection, entry: log.Entry) -> bytes | None:
+    """The signature of an entry; None if it has none."""
+    found: bytes | None = connection.execute(
+        sa.select(schema.signatures.c.signature).where(schema.signatures.c.seq == entry.seq)
+    ).scalar_one_or_none()
+    return found
+
+
 def signature_holds(public_key: bytes, signature: Any, digest: str) -> bool:
     """Whether the signature of an entry's hash is that key's."""
     from cryptography.exceptions import InvalidSignature

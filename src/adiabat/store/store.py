@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
-from adiabat.errors import StoreError
 from adiabat.store import records, schema
 from adiabat.store.analysis import (
     LeftOut,
@@ -22,6 +23,7 @@ from adiabat.store.changes import (
     follow_parameters,
     settle_again,
 )
+from adiabat.store.decoding import described
 from adiabat.store.encoding import (
     as_id,
     encode,
@@ -35,12 +37,13 @@ from adiabat.store.folder import DATABASE
 from adiabat.store.lookup import find_records, names_of, require_new
 from adiabat.store.outcome import Outcome, Watch
 from adiabat.store.outgoing import Outgoing
+from adiabat.store.predictor import Predictor
 from adiabat.store.repair import repair
-from adiabat.store.session import Session
+from adiabat.store.session import Change, Session
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Keys, read_public_key
 from adiabat.store.tables import Table, as_table, read_table
-from adiabat.store.tasks import Rows, certificate_fields, is_fitted, plain
+from adiabat.store.tasks import Rows, plain
 from adiabat.store.verification import Verification, verify
 
 
@@ -73,6 +76,21 @@ class Store(Outgoing):
         self.path = os.fspath(path)
         keys = Keys.read(signing_key, public_key, suppression_key, allow_unsigned)
         self._session = Session(self.path, wait, keys, announce)
+        self._origin: dict[str, str] | None = None
+
+    def on_behalf_of(self, by: str, request: str | None = None) -> Store:
+        """The same store; what is changed through it is logged as done by somebody.
+
+        Parameters
+        ----------
+        by : str
+            Who asked: the name of a key, never that of a row.
+        request : str, optional
+            The request's own name, by which a second one for the same is known.
+        """
+        other = copy.copy(self)
+        other._origin = {"by": by} if request is None else {"by": by, "request": request}
+        return other
 
     def __enter__(self) -> Store:
         return self
@@ -98,6 +116,11 @@ class Store(Outgoing):
         return self._session.model()
 
     @property
+    def predictor(self) -> Predictor:
+        """What the model decides with as of the last entry; nothing changes it any more."""
+        return self._session.predictor()
+
+    @property
     def ids(self) -> list[str]:
         """Ids of the rows held, in the order in which they were learned."""
         with self._session.reading() as (connection, _, _):
@@ -110,6 +133,32 @@ class Store(Outgoing):
             held = records.known(connection, names)
         return [name for name in names if name not in held]
 
+    def find(self, ids: Iterable[Any]) -> list[dict[str, Any]]:
+        """The rows of those of the ids that are there, as plain JSON.
+
+        Each has its ``id``, ``number``, ``features`` by column, ``label``, ``weight`` and the
+        ``entry`` of the log that learned it.
+        """
+        names = [as_id(item) for item in ids]
+        with self._session.reading() as (connection, _, settings):
+            held = records.find(connection, names)
+        return [described(held[name], settings) for name in names if name in held]
+
+    def points(self, numbers: Iterable[int]) -> dict[int, Any]:
+        """Features of rows as the model takes them, a row each, by the rows' numbers."""
+        with self._session.reading() as (connection, _, settings):
+            held = records.find_numbers(connection, list(numbers))
+        return {
+            number: records.decode_features([record.features], settings.n_features)
+            for number, record in held.items()
+        }
+
+    def find_numbers(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """As `find`, by the numbers that the store has for its rows."""
+        with self._session.reading() as (connection, _, settings):
+            held = records.find_numbers(connection, list(numbers))
+        return {number: described(record, settings) for number, record in held.items()}
+
     def __len__(self) -> int:
         with self._session.reading() as (connection, _, _):
             return records.count(connection)
@@ -121,10 +170,11 @@ class Store(Outgoing):
 
     def info(self) -> dict[str, Any]:
         """What the store is and how it stands, as plain JSON."""
-        with self._session.using(lambda connection, _: records.count(connection)) as view:
-            head, settings, model, rows = view.head, view.settings, view.model, view.found
-            certificate = model.last_update_.certificate if is_fitted(model) else None
-            classes = plain(getattr(model, "classes_", None)) if is_fitted(model) else None
+        predictor = self.predictor  # so that a model that does not hold is refused
+        with self._session.reading() as (connection, head, settings):
+            rows = records.count(connection)
+        if predictor.hash != head.hash:  # changed in between
+            return self.info()
         return {
             "model": self.path,
             "task": settings.task,
@@ -135,9 +185,9 @@ class Store(Outgoing):
             "rows": rows,
             "features": settings.n_features,
             "columns": settings.features,
-            "classes": classes,
+            "classes": plain(getattr(predictor.decider, "classes_", None)),
             "sets": head.body["sets"],
-            "certificate": certificate_fields(certificate),
+            "certificate": head.body["certificate"]["after"],
             "entries": head.seq,
             "head": head.hash,
             "time": head.body["time"],
@@ -154,11 +204,10 @@ class Store(Outgoing):
         dict
             Columns ``id`` (if the data has ids), ``prediction`` and ``decision``.
         """
-        table = _read(data, self.settings, delimiter)
-        with self._session.using() as view:
-            if view.settings.features is None or not is_fitted(view.model):
-                raise StoreError(f"{self.path!r} has learned nothing yet; learn some rows first")
-            return predictions(view.model, *encode_questions(table, view.settings))
+        predictor = self.predictor
+        table = _read(data, predictor.settings, delimiter)
+        decider = predictor.require_fitted(self.path)
+        return predictions(decider, *encode_questions(table, predictor.settings))
 
     def verify(
         self,
@@ -240,7 +289,7 @@ class Store(Outgoing):
         """
         watch = Watch("learn", dry_run)
         table = None if ids is not None else _read(data, self.settings, delimiter)
-        with self._session.changing("learn", reference, dry_run) as change:
+        with self._changing("learn", reference, dry_run) as change:
             if table is None:
                 batch = encode_arrays(data, y, ids, sample_weight, change.settings)
             else:
@@ -278,7 +327,7 @@ class Store(Outgoing):
             raise ValueError(f"missing={missing!r} must be 'raise' or 'ignore'")
         watch = Watch("forget", dry_run)
         names = names_of(ids)
-        with self._session.changing("forget", reference, dry_run) as change:
+        with self._changing("forget", reference, dry_run) as change:
             found = find_records(change, names, missing)
             watch.begin(change)
             erase_records(change, found, suppress)
@@ -304,7 +353,7 @@ class Store(Outgoing):
         """
         watch = Watch("revise", dry_run)
         table = _read(data, self.settings, delimiter)
-        with self._session.changing("revise", reference, dry_run) as change:
+        with self._changing("revise", reference, dry_run) as change:
             found = find_records(change, table_ids(table, change.settings), "raise")
             watch.begin(change)
             correct_records(change, found, table)
@@ -324,7 +373,7 @@ class Store(Outgoing):
             New values, such as ``C=100.0``.
         """
         watch = Watch("retune", dry_run)
-        with self._session.changing("retune", reference, dry_run) as change:
+        with self._changing("retune", reference, dry_run) as change:
             watch.begin(change)
             follow_parameters(change, parameters)
             watch.end(change)
@@ -337,7 +386,7 @@ class Store(Outgoing):
         this leaves nothing in the model that the erased rows had settled.
         """
         watch = Watch("refresh", dry_run)
-        with self._session.changing("refresh", reference, dry_run) as change:
+        with self._changing("refresh", reference, dry_run) as change:
             watch.begin(change)
             settle_again(change)
             watch.end(change)
@@ -361,6 +410,11 @@ class Store(Outgoing):
             Its `found` says what was wrong.
         """
         return repair(self._session, reference)
+
+    def _changing(
+        self, operation: str, reference: str | None, dry_run: bool
+    ) -> AbstractContextManager[Change]:
+        return self._session.changing(operation, reference, dry_run, origin=self._origin)
 
 
 # -- within --------------------------------------------------------------------------------------

@@ -133,6 +133,8 @@ def read_table(path: str, text: Sequence[str] = (), delimiter: str | None = None
 
 def as_table(source: Any) -> Table:
     """A data frame (pandas, polars, Arrow) or a mapping of columns as a table."""
+    if isinstance(source, Table):
+        return source
     if isinstance(source, pa.Table):
         arrow = source
     elif isinstance(source, Mapping):

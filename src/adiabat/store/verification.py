@@ -73,7 +73,7 @@ def verify(
     result = Verification()
     check = _Checks(result)
     try:
-        with session.reading() as (connection, head, settings):
+        with session.snapshot() as (connection, head, settings):
             result.head = head.hash
             sound = check("pages and indices of the database", lambda: _pages(connection))
             sound &= check("chain of the log", lambda: _chain(connection, result))
@@ -97,7 +97,6 @@ def verify(
         result.problems.append(str(error))
         return result
     if loaded:
-        # The database is free meanwhile: what is judged is in memory.
         check("certificate", lambda: _certificate(loaded[0], result))
         # A model that keeps no rows can be held against them only by a refit.
         if retrain or not TASKS[settings.task].keeps_rows:

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Schemathesis on ``/openapi.json``, all phases: no answer breaks, or breaks its description.
+
+    PYTHONPATH=tests python -m service.schema_fuzz --examples 100        (pip install schemathesis)
+
+A service in a process of its own on 127.0.0.1; requests that mean something are as likely as
+nonsense, since the description names the model's columns.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import httpx
+
+from service.evidence import make, serving
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--examples", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder), 60)
+        with serving(folder, forked=True) as (address, process):
+            found = httpx.get(f"{address}/openapi.json").json()
+            text = json.dumps(found)
+            # Half of the names are those of the model: else nearly all would be 404.
+            described = json.loads(text)
+            for path in described["paths"].values():
+                for operation in path.values():
+                    for parameter in operation.get("parameters", ()):
+                        if parameter["name"] == "m":
+                            parameter["schema"] = {
+                                "anyOf": [{"const": "m"}, parameter["schema"]], "title": "M"
+                            }  # fmt: skip
+            schema = Path(folder) / "openapi.json"
+            schema.write_text(json.dumps(described))
+            words = [
+                str(Path(sys.executable).parent / "schemathesis"), "run", str(schema),
+                "--url", address, "--max-examples", str(given.examples), "--seed", str(given.seed),
+                "--checks", "not_a_server_error,status_code_conformance,content_type_conformance,"
+                "response_schema_conformance,response_headers_conformance",
+                "--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure",
+            ]  # fmt: skip
+            done = subprocess.run(words, capture_output=True, text=True)
+            sys.stdout.write(done.stdout[-6000:])
+            sys.stderr.write(done.stderr[-2000:])
+            answered = httpx.get(f"{address}/metrics").text
+            counts = re.findall(r'adiabat_requests_total\{.*?status="(\d+)"\} ([\d.e+]+)', answered)
+            statuses = {}
+            for status, count in counts:
+                statuses[status] = statuses.get(status, 0) + int(float(count))
+            print({"requests": sum(statuses.values()), "statuses": statuses})
+            assert process.poll() is None
+        sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()

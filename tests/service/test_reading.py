@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading while it changes: no torn read, and nobody waits for long work."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import adiabat
+from adiabat.errors import StoreError
+from adiabat.estimators.predictor import make_predictor
+from adiabat.store import analysis, outgoing, verification
+from adiabat.store.tasks import TASKS, Rows
+from store_tools import people
+
+from service.torn_reads import torn_reads
+
+
+@pytest.fixture
+def store(folder):
+    with adiabat.open_store(folder / "loans", wait=0.5) as opened:
+        yield opened
+
+
+def test_no_read_is_torn(store):
+    found = torn_reads(store, reads=300, threads=3)
+    assert found.torn == 0 and found.raised == 0 and found.states > 3, found
+
+
+@pytest.mark.parametrize("scale", [None, "exact", "held"])
+@pytest.mark.parametrize("task", TASKS)
+def test_a_predictor_decides_as_the_model_did(task, scale):
+    rng = np.random.default_rng(0)
+    X, Q = rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
+    kind = TASKS[task]
+    try:
+        model = kind.create({}, scale)
+    except ValueError:
+        pytest.skip("least squares are not scaled")
+    labels = {None: None, "number": X[:, 0] + X[:, 1]}.get(
+        kind.target, np.digitize(X[:, 0] + 0.5 * X[:, 1], [-0.5, 0.5])
+    )
+    kind.learn(model, np.arange(60), X, labels, None)
+    names = [name for name in ("predict", "decision_function") if hasattr(model, name)]
+    held = make_predictor(model)
+    before = {name: getattr(model, name)(Q) for name in names}
+    assert all(np.array_equal(getattr(held, name)(Q), before[name]) for name in names)
+    gone = Rows(X[:20], None if labels is None else labels[:20], np.ones(20))
+    kind.forget(model, np.arange(20), gone)
+    assert all(np.array_equal(getattr(held, name)(Q), before[name]) for name in names)
+    assert any(not np.array_equal(getattr(model, name)(Q), before[name]) for name in names)
+
+
+def held_up(monkeypatch, place, name):
+    """Have a function wait inside, as if it took long."""
+    inside, go_on = threading.Event(), threading.Event()
+    act = getattr(place, name)
+
+    def slowly(*args, **options):
+        inside.set()
+        assert go_on.wait(60)
+        return act(*args, **options)
+
+    monkeypatch.setattr(place, name, slowly)
+    return inside, go_on
+
+
+def meanwhile(store, inside, go_on, long, change):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(long()))
+    thread.start()
+    try:
+        assert inside.wait(60)
+        change()  # raises after half a second if it has to wait
+    finally:
+        go_on.set()
+        thread.join()
+    return found[0]
+
+
+@pytest.mark.parametrize("name", ["_pages", "_rows", "_certificate", "_refit"])
+def test_a_change_does_not_wait_for_a_verification(store, monkeypatch, name):
+    events = held_up(monkeypatch, verification, name)
+    found = meanwhile(
+        store, *events, lambda: store.verify(retrain=True), lambda: store.learn(people(60, 61))
+    )
+    assert found.ok and found.rows == 60
+    assert len(store) == 61
+
+
+def test_a_change_does_not_wait_for_a_report(store, tmp_path, monkeypatch):
+    events = held_up(monkeypatch, outgoing, "left_out")
+    path = tmp_path / "report.html"
+    done = meanwhile(
+        store, *events, lambda: store.report(path), lambda: store.learn(people(60, 61))
+    )
+    assert done["as_of"] == 2 and done["entry"] == 4 and "60 rows" in path.read_text()
+
+
+def test_a_report_never_shows_a_row_erased_meanwhile(store, tmp_path, monkeypatch):
+    suspect = store.leave_one_out().suspects(1)[0]["id"]
+    events = held_up(monkeypatch, outgoing, "left_out")
+    path = tmp_path / "report.html"
+    done = meanwhile(store, *events, lambda: store.report(path), lambda: store.forget(suspect))
+    assert done["as_of"] == 3 and suspect not in path.read_text()
+    monkeypatch.undo()
+    ids = iter(store.ids)
+    act = analysis.left_out
+
+    def erasing(*args, **options):
+        store.forget(next(ids))
+        return act(*args, **options)
+
+    monkeypatch.setattr(outgoing, "left_out", erasing)
+    with pytest.raises(StoreError, match="rows erased whenever its report was ready"):
+        store.report(tmp_path / "other.html")
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_the_log_says_by_whom(store):
+    store.on_behalf_of("ann", "r-1").learn(people(60, 61))
+    assert store.log()[-1].body["origin"] == {"by": "ann", "request": "r-1"}
+    assert store.log()[-1].by == "ann" and store.verify().ok
+    store.learn(people(61, 62))
+    assert store.log()[-1].by == ""
