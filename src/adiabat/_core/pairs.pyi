@@ -18,6 +18,7 @@ class Pairs:
         flat: float,
         bytes: int,
         ahead: int = 0,
+        samples: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
     @property
     def u(self) -> _Floats: ...

@@ -25,6 +25,7 @@ class Motion:
         b: float,
         dd: float,
         watch: int,
+        kept: int = ...,
     ) -> None: ...
     @property
     def b(self) -> float: ...
