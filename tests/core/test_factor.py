@@ -71,6 +71,8 @@ def assert_is_factor_of(factor: Factor, K: Matrix, rows: list[int]) -> None:
     if rows:
         z = np.linalg.solve(L, np.ones(len(rows)))
         assert factor.border() == pytest.approx(z @ z, rel=TOL)
+        weakest = L.diagonal().min() ** 2 / factor.shift
+        assert factor.weakest() == pytest.approx(weakest, rel=TOL)
         assert_solves(factor, M)
 
 

@@ -135,6 +135,26 @@ def test_little_room_changes_nothing_but_how_often_they_are_asked() -> None:
     assert least.calls > little.calls
 
 
+@pytest.mark.parametrize(("n", "ahead", "room"), [(30, 0, 1 << 20), (1_800, 0, 0), (1_800, 8, 0)])
+def test_rows_of_one_sample_are_asked_for_once(n: int, ahead: int, room: int) -> None:
+    one = many(n)
+    twice = np.concatenate([np.arange(n), np.arange(n)])  # each sample has two rows
+    problem = Box(
+        np.ascontiguousarray(one.H[np.ix_(twice, twice)]), np.append(one.g, one.g + 0.3),
+        np.append(one.lo, one.lo), np.append(one.hi, one.hi),
+    )  # fmt: skip
+    found = []
+    for samples in (None, twice):
+        values = Counted(problem.H)
+        pairs = Pairs(*_parts(problem), FLAT, room, ahead, samples)
+        pairs.descend(1e-4, 10_000_000, values)
+        found.append((pairs.u.copy(), values))
+    (u, apart), (v, together) = found
+    np.testing.assert_array_equal(u, v)
+    assert len(together.asked) < len(apart.asked)
+    assert max(together.asked) < n
+
+
 def test_few_rows_are_asked_for_at_once() -> None:
     problem = box(60, 8)
     values = Counted(problem.H)

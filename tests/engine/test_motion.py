@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import adiabat
+from adiabat._core.path import Motion
 from adiabat.engine.machine import Machine, RowChange
 from adiabat.engine.path import Path
 from adiabat.engine.solver import SolveInfo, Solver
@@ -195,3 +197,24 @@ def test_every_point_of_a_weighted_path_is_an_optimum() -> None:
             u = np.where(np.abs(u - bound) <= 1e-12, bound, u)
         assert np.all((u >= box[0]) & (u <= box[1]))
         assert batch_qp.kkt_violation(K, t, *box, 0.0, u, point.b) <= TOL
+
+
+@pytest.mark.parametrize("kept", [0, 1_000])
+def test_columns_too_many_to_be_copied_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(120) > 0.0, 1, 0)
+
+    def taught() -> adiabat.SVC:
+        model = adiabat.SVC(C=5.0, solver="path").fit(X[:60], y[:60])
+        return model.partial_fit(X[60:], y[60:])
+
+    with_copies = taught()
+    monkeypatch.setattr("adiabat.engine.path.Motion", lambda *rows: Motion(*rows, kept))
+    without = taught()
+    assert with_copies.last_update_.breakpoints == without.last_update_.breakpoints > 20
+    np.testing.assert_allclose(
+        with_copies.decision_function(X), without.decision_function(X), rtol=0.0, atol=1e-11
+    )

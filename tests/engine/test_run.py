@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_friedman1, make_moons
 
 import adiabat
-from adiabat.engine.run import REFINEMENTS, Run
+from adiabat.engine.run import LARGE_MARGIN, REFINEMENTS, SMALL_MARGIN, WEAK, Run
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -85,3 +86,25 @@ def test_where_f_does_not_show_them_they_are_left() -> None:
     violate(run, row, 10.0)
     assert run.satisfied()
     assert run.exchange is None
+
+
+def test_blocks_that_overshoot_get_a_coarse_step() -> None:
+    X, y = make_moons(600, noise=0.3, random_state=1)
+    model = adiabat.SVC(gamma=10.0, C=10.0, solver="exchange").fit(X, y)
+    gone = np.random.default_rng(0).choice(600, 40, replace=False)
+    model.forget(gone).partial_fit(X[gone], y[gone], ids=gone)
+    anew = adiabat.SVC(gamma=10.0, C=10.0).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), anew.decision_function(X), rtol=0.0, atol=1e-8
+    )
+
+
+def test_a_large_margin_that_is_well_conditioned_goes_by_exchange() -> None:
+    X, y = make_friedman1(1_000, noise=1.0, random_state=0)
+    model = adiabat.SVR(gamma=0.7, C=4.0, epsilon=0.1).fit(X, y)
+    (machine,) = model._model.solver.machines.values()
+    assert LARGE_MARGIN <= len(machine.margin) <= len(model.support_) // SMALL_MARGIN
+    assert machine.factor.weakest() >= WEAK
+    model.forget(model.ids_[model.support_[:3]])
+    assert model.last_update_.solver == "exchange"
+    assert model.certificate().ok

@@ -26,6 +26,7 @@ cdef class Moving:
     cdef double[::1] _weights              # by column
     cdef long long[::1] _column_of, _owner  # by row, -1 for none; by column
     cdef Py_ssize_t _n_columns             # -1 where they are too many to be kept
+    cdef Py_ssize_t _most_values           # that are kept
     cdef Py_ssize_t _n_watch
     cdef double _horizon, _drift           # least |r| / scale not watched; what it may have lost
     cdef object _u_then, _t_then           # when r was last right for all rows

@@ -25,8 +25,10 @@ from adiabat._core.gram cimport Gram
 from adiabat._core.ratio cimport _HIGH, _LEAVING, _LOW, _PINNED, _RISING
 from adiabat._core.thread_pool cimport share
 
+# Kernel values that are copied, at most (32 MB).
+KEPT = 1 << 22
+
 cdef enum:
-    KEPT = 1 << 22      # kernel values that are copied, at most (32 MB)
     PART = 1 << 15      # of a product that one takes at a time
     LEAST_ROWS = 64     # of a product that one takes at a time, at least
 
@@ -51,11 +53,11 @@ cdef class Moving:
     """A machine whose problem moves at constant rates; its arrays are moved in place."""
 
     def __init__(self, Gram gram, Factor factor, columns, at, diagonal, state, rates, role,
-                 in_margin, double b, double dd, Py_ssize_t watch):
+                 in_margin, double b, double dd, Py_ssize_t watch, Py_ssize_t kept=KEPT):
         """`state` is (u, r, t, lo, hi), `rates` (du of driven rows, dt, dlo, dhi).
 
         `columns(positions)` gives slots to samples that have none. `watch` is the number of rows
-        at a bound that are watched from the start.
+        at a bound that are watched from the start, `kept` of the kernel values that are copied.
         """
         cdef Py_ssize_t i, n = len(at)
         self._gram, self._factor, self._columns = gram, factor, columns
@@ -63,7 +65,7 @@ cdef class Moving:
         self._u, self._r, self._t, self._lo, self._hi = state
         self._own, self._dt, self._dlo, self._dhi = rates
         self._role, self._member = role, in_margin.view(np.uint8)
-        self.b, self._dd, self._n_watch = b, dd, watch
+        self.b, self._dd, self._n_watch, self._most_values = b, dd, watch, kept
         self._du = np.zeros(n)
         self._place = np.empty(n, dtype=np.int64)
         self._coef, self._work = np.zeros(0), np.zeros(0)
@@ -211,7 +213,7 @@ cdef class Moving:
         """Copy those of MARGIN, unless they are too many."""
         cdef Py_ssize_t i, s = self._factor.size, m = self._watched.shape[0]
         self._n_columns = -1
-        if m == 0 or (s + 1) * m > KEPT:
+        if m == 0 or (s + 1) * m > self._most_values:
             return 0
         rows = self._at_array[self._factor.rows]
         values = np.empty((m, s))
@@ -246,7 +248,7 @@ cdef class Moving:
     cdef int _more_columns(self) except -1:
         """Room for half as many more, or none for any if they are too many."""
         cdef Py_ssize_t s = self._n_columns, m = self._watched.shape[0]
-        if (s + s // 2 + 8) * m > KEPT:
+        if (s + s // 2 + 8) * m > self._most_values:
             self._n_columns = -1
             return 0
         grown = np.empty((s + s // 2 + 8, m))

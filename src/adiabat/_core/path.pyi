@@ -23,6 +23,7 @@ class Motion:
         b: float,
         dd: float,
         watch: int,
+        kept: int = ...,
     ) -> None: ...
     @property
     def b(self) -> float: ...
