@@ -59,10 +59,10 @@ SAYS = {
     "_core/gram.pxd WIDTH": "Columns in a panel",
     "_core/gram.pyx LEAST_ROWS": "Rows of a product that one takes at a time, at least",
     "_core/kernel_values_simd.h RBF_LOSS": (
-        "Times max(1, γd²) by which γ(|a|² + |b|²) may exceed it before differences are squared"
+        "Times max(1, γd²) by which γ(‖a‖² + ‖b‖²) may exceed it before differences are squared"
     ),
     "_core/kernel_values_simd.h POLY_LOSS": (
-        "Part of γ|a||b| below which γa'b + c₀ is summed to twice the precision"
+        "Part of γ‖a‖‖b‖ below which γa'b + c₀ is summed to twice the precision"
     ),
     "_core/rounds.pyx SWEEPS": "Sweeps of coordinate descent on the violators' problem, at most",
     "_core/twofold.pyx MOST_PARTS": "Parts of a sum of moments, at most",
