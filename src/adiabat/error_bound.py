@@ -170,7 +170,7 @@ def _solution_size(K: FloatArray, off: FloatArray) -> FloatArray | None:
     system = np.zeros((m + 1, m + 1))
     system[:m, :m] = K
     system[m, :m] = system[:m, m] = 1.0
-    # by powers of two, which round nothing: rows by sqrt k(x, x), or a typical one, b by its inverse
+    # by powers of two, which round nothing: rows by sqrt k(x, x), or a typical one; b inversely
     size = np.sqrt(K.diagonal())
     typical = float(np.median(size)) or 1.0
     size = np.append(np.maximum(size, typical), 1.0 / typical)

@@ -62,7 +62,7 @@ def test_sums_are_those_of_exact_arithmetic() -> None:
 
 
 def test_a_weight_is_at_its_bound_where_nobody_sees_the_difference() -> None:
-    """One heavy weight makes another look small; its own f, or the sum, may show it all the same."""
+    """One heavy weight makes another look small; its own f or the sum may show it all the same."""
     rig = Rig()
     root, scale = np.ones(N), np.full(N, 1e15)
     root[1] = scale[1] = 1e16  # far, and next to it a heavy one

@@ -26,7 +26,7 @@ from adiabat import (
     KernelLSSVR,
     OneClassSVM,
 )
-from adiabat.estimators.evidence import judged_afresh
+from adiabat.estimators.kernel.evidence import judged_afresh
 from adiabat.feature_maps import Nystroem, Polynomial
 from adiabat.kernels import make_kernel
 from adiabat.preprocessing.scaler import StandardScaler

@@ -12,12 +12,9 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.engine.machine import EPSILON, NO_ROWS, ROUNDINGS, Machine
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from adiabat.typing import FloatArray
 
 # A row whose k(x, x) is so many times the typical one is far: its r may be nothing but rounding.
 FAR = 1e8

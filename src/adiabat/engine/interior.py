@@ -19,21 +19,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
 from adiabat._core.rows import typical_size
 from adiabat.engine.machine import Machine
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Rows from which it pays, and how many for each feature.
 LEAST_ROWS, ROWS_EACH = 400, 8
 # Steps at most; the mean product of distance and multiplier at which it ends, as a part of targets
 # times weights; how much of the way to the nearest bound a step may go.
 STEPS, CLOSE, SHORT_OF = 80, 1e-12, 0.995
-# Once the gap is this part of the first one, it has to fall by a tenth in one of so many steps: else
-# r has no digits left, and weights would drift.
+# Once the gap is this part of the first one, it has to fall by a tenth in one of so many steps:
+# else r has no digits left, and weights would drift.
 WELL_ON, PATIENCE = 1e-3, 3
 # How near to its bound a row that depends on MARGIN is put there, as a part of a typical weight.
 NEAR, TINY = 1e-3, 1e-150
