@@ -75,8 +75,9 @@ class Certificate:
         where it was recomputed from them.
     f_error : float
         At every row of the model f is within this of the exact optimum's, for the kernel values
-        that float64 has. Nan in the report of an update of a kernel machine: `certificate()`
-        computes it.
+        that float64 has: those of a linear kernel of few features are exact, others are rounded.
+        It is that of the worst row; where one row is far larger than the others, theirs is less.
+        Nan in the report of an update of a kernel machine: `certificate()` computes it.
 
     Examples
     --------

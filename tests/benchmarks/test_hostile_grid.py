@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import islice
 
@@ -64,3 +65,20 @@ def test_what_goes_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(SVC, "partial_fit", broken)
         assert hostile.run(ORDINARY, 60.0).outcome == "crashed"
     assert hostile.run(ORDINARY, 0.001).outcome == "timeout"
+
+
+ONCE_REFUSED = {
+    "weights of 1e-25 beside one of 5e6": (785, 1e-5),
+    "the least of weights keeps their sum": (1127, 1e-12),
+    "boxes of 1e15 around weights of 1e-46": (1086, 1e-12),
+    "b is not for a row to say whose f is rounding": (985, math.inf),
+}
+
+
+@pytest.mark.parametrize("name", ONCE_REFUSED)
+def test_what_was_once_refused_is_reached(name: str) -> None:
+    """Rows of k(x, x) up to 1e64 beside others near 1: it is right, and known to be."""
+    number, f_error = ONCE_REFUSED[name]
+    found = hostile.run(next(islice(hostile.design(hostile.LEVELS), number, None)), 60.0)
+    assert found.outcome == "ok", found.detail
+    assert found.f_error is not None and found.f_error <= f_error

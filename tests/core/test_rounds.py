@@ -61,6 +61,27 @@ def test_sums_are_those_of_exact_arithmetic() -> None:
     assert rig.rounds.measure(0.0)  # against 1e17, rounding
 
 
+def test_a_weight_is_at_its_bound_where_nobody_sees_the_difference() -> None:
+    """One heavy weight makes another look small; its own f or the sum may show it all the same."""
+    rig = Rig()
+    root, scale = np.ones(N), np.full(N, 1e15)
+    root[1] = scale[1] = 1e16  # far, and next to it a heavy one
+    rig.u[:], rig.lo[:], rig.hi[:] = 0.0, 0.0, 1e7
+    rig.rounds.bind(
+        rig.factor, rig.u, rig.lo, rig.hi, rig.r, rig.at, rig.in_margin, root, scale
+    )  # fmt: skip
+    rig.u[0] = 5e6
+    rig.rounds.measure(5e6)
+    rows = np.array([1])
+    assert rig.rounds.settled(rows, np.array([1e-26]))[0] == 0.0
+    rig.rounds.hide(np.full(N, 1e-7))
+    assert rig.rounds.settled(rows, np.array([1e-26]))[0] == 1e-26  # f moves by 1e6
+    assert rig.rounds.settled(rows, np.array([1e-40]))[0] == 0.0
+    rig.u[0], rig.u[1] = 0.0, 1e-30  # now the others are tiny, and the sum is of them
+    rig.rounds.measure(0.0)
+    assert rig.rounds.settled(np.array([2]), np.array([3e-30]))[0] == 3e-30
+
+
 def test_boxes_are_entered_and_who_leaves_is_named() -> None:
     rig = Rig()
     rig.u[[0, 1, 3]] = [2.0, -3.0, 1.0]

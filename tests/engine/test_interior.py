@@ -110,3 +110,35 @@ def test_a_system_that_is_not_finite_ends_it(monkeypatch: pytest.MonkeyPatch) ->
     y = np.sign(CLOUD[:, 0] + NOISE)
     model = SVC(kernel="linear").fit(CLOUD, y)
     assert_is_optimum(model, Roster(CLOUD, y, np.ones(N), np.arange(N)), CLOUD[:5] + 0.5)
+
+
+# ---------------------------------------------------------------------------------------------
+# One value is large
+
+
+def with_cell(value: float) -> npt.NDArray[np.float64]:
+    X = CLOUD.copy()
+    X[17, 2] = value
+    return X
+
+
+LABELS, NUMBERS = np.sign(CLOUD[:, 0] + NOISE), CLOUD.sum(1) + NOISE
+HUGE = np.where(np.arange(N) == 9, 1e8, NUMBERS)
+HOSTILE: dict[str, tuple[Callable[[], Any], npt.NDArray[np.float64], Any]] = {
+    "a far row": (lambda: SVC(C=1e4), with_cell(1e6), LABELS),
+    "a farther row": (lambda: SVC(C=1e4), with_cell(1e12), LABELS),
+    "numbers, a far row": (lambda: SVR(C=1.0, epsilon=0.2), with_cell(1e6), NUMBERS),
+    "a huge number": (lambda: SVR(C=1.0, epsilon=0.2), CLOUD, HUGE),
+    "one class, a far row": (lambda: OneClassSVM(nu=0.2), with_cell(1e6), None),
+    "sphere, a far row": (lambda: SVDD(C=0.02), with_cell(1e12), None),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_each_row_is_put_to_its_bound_in_its_own_unit(name: str) -> None:
+    """A row millions of times as far as the others, or a target as large, leaves them theirs."""
+    make, X, y = HOSTILE[name]
+    model = make().set_params(kernel="linear").fit(*((X,) if y is None else (X, y)))
+    assert model.last_update_.rounds <= 10
+    assert model.last_update_.fallbacks == 0
+    assert model.certificate().ok

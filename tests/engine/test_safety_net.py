@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -10,6 +12,7 @@ from sklearn.datasets import make_classification
 from adiabat import SVC, NotOptimalError
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.path import Path
+from adiabat.engine.solver import ANEW, Solver
 
 from laws.soak import soak
 from laws.streams import with_third_class
@@ -67,11 +70,29 @@ def test_exchange_finishes_what_the_path_cannot(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
 
 
+def test_a_fit_finishes_what_no_update_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where neither way leads on from the weights as they were, it starts from weights of 0."""
+    model = SVC(C=3.0, gamma=0.3).fit(X[:60], y[:60])
+    expected = SVC(C=3.0, gamma=0.3).fit(X[2:], y[2:]).decision_function(X)
+    solve = Solver._solve
+
+    def not_from_here(self: Solver, changes: Any, method: str, *rest: Any) -> None:
+        if method != ANEW:
+            raise NotOptimalError("no way on")
+        solve(self, changes, method, *rest)
+
+    monkeypatch.setattr(Solver, "_solve", not_from_here)
+    report = model.update(X[60:], y[60:], remove=[0, 1])
+    assert report.fallbacks >= 2 and report.certificate.ok
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
+
+
 def test_if_nothing_helps_it_is_said_and_nothing_has_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No optimum within the bound on work: `NotOptimalError`, and the model as it was."""
-    model = SVC(C=3.0, gamma=0.3).fit(X[:60], y[:60])
+    """No optimum within the bound on work: an error that names the sample and the remedy."""
+    names = [f"P{number}" for number in range(80)]
+    model = SVC(C=3.0, gamma=0.3).fit(X[:60], y[:60], ids=names[:60])
     before = model.decision_function(X)
 
     def give_up(self: Exchange, watched: np.ndarray) -> None:
@@ -79,8 +100,12 @@ def test_if_nothing_helps_it_is_said_and_nothing_has_changed(
 
     monkeypatch.setattr(Exchange, "settle", give_up)
     monkeypatch.setattr(Path, "follow", lambda self: None)
-    with pytest.raises(NotOptimalError, match="as it was"):
-        model.update(X[60:], y[60:], remove=[0, 1])
+    sentence = (
+        r"cannot be reached in double precision: the sample 'P\d+' ends with residual \S+, and "
+        r"\S+ is allowed; the model is as it was before\. Scale the features, .* or raise tol"
+    )
+    with pytest.raises(NotOptimalError, match=sentence):
+        model.update(X[60:], y[60:], ids=names[60:], remove=names[:2])
     monkeypatch.undo()
     np.testing.assert_array_equal(model.decision_function(X), before)
-    assert model.forget([0]).last_update_.certificate.ok
+    assert model.forget(["P0"]).last_update_.certificate.ok

@@ -15,6 +15,7 @@ import pytest
 
 import adiabat
 from adiabat import SVC, SVDD, SVR, OneClassSVM
+from adiabat.error_bound import _solution_size
 from adiabat.kernels import make_kernel
 
 from laws.subjects import Subject, judge
@@ -177,6 +178,38 @@ def test_a_store_lives_on_after_a_slipped_decimal_point(tmp_path: Any) -> None:
     assert store.verify().ok
     store.learn(bad[:1], t[:1], ids=[100])
     assert adiabat.open_store(tmp_path / "model").verify().ok
+
+
+# ---------------------------------------------------------------------------------------------
+# What f is known to
+
+
+def test_f_error_is_small_wherever_f_is_known() -> None:
+    """A box far larger than the weights in it says nothing of f; nor does an open end of b."""
+    X, y = decimals(5)
+    X[17, 0] = 0.5
+    roomy = fitted(SVC(C=1e6, gamma=0.4, kernel="rbf"), X, y, np.where(y > 0, 1e9, 1.0))
+    assert_right(roomy)
+    assert roomy.certificate().f_error < 1e-6
+    full = Subject(SVDD(C=0.2, gamma=0.4, kernel="rbf"), "svdd").learn(rows(X[:5]))
+    assert_right(full)  # five weights of 0.2 have to sum to 1: each is at its bound
+    assert full.certificate().f_error < 1e-12
+
+
+def test_the_bound_of_a_linear_system_holds() -> None:
+    """Of all right-hand sides within a box none has a solution beyond the bound."""
+    g = np.random.default_rng(0)
+    for far in (1.0, 1e3, 1e9):
+        A = g.standard_normal((6, 8))
+        A[2] *= far
+        K, off = A @ A.T, np.append(g.random(6), 0.1)
+        bound = _solution_size(K, off)
+        assert bound is not None
+        system = np.block([[K, np.ones((6, 1))], [np.ones((1, 6)), np.zeros((1, 1))]])
+        for _ in range(50):
+            q = off * g.choice([-1.0, 1.0], 7)
+            assert np.all(np.abs(np.linalg.solve(system, q)) <= bound * (1.0 + 1e-6))
+    assert _solution_size(np.ones((2, 2)), np.ones(3)) is None  # doubles
 
 
 # ---------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from adiabat._core.rows import typical_size
 from adiabat.engine.machine import Machine
 from adiabat.typing import FloatArray
 
@@ -28,9 +29,12 @@ from adiabat.typing import FloatArray
 LEAST_ROWS, ROWS_EACH = 400, 8
 # Steps at most; the mean product of distance and multiplier at which it ends, as a part of targets
 # times weights; how much of the way to the nearest bound a step may go.
-STEPS, CLOSE, SHORT_OF = 80, 1e-13, 0.995
-# How near to its bound a row that depends on MARGIN is put there, as a part of the largest weight.
-NEAR = 1e-3
+STEPS, CLOSE, SHORT_OF = 80, 1e-12, 0.995
+# Once the gap is this part of the first one, it has to fall by a tenth in one of so many steps:
+# else r has no digits left, and weights would drift.
+WELL_ON, PATIENCE = 1e-3, 3
+# How near to its bound a row that depends on MARGIN is put there, as a part of a typical weight.
+NEAR, TINY = 1e-3, 1e-150
 
 
 def pays(machine: Machine) -> bool:
@@ -55,10 +59,12 @@ def start_inside(machine: Machine) -> None:
     d = machine.d - float(held.sum())
     if not lo.sum() < d < hi.sum():
         return
+    own = np.einsum("ij,ij->i", X, X)
     with np.errstate(all="ignore"):  # what is no longer finite is not used
         at = _follow(X, t, lo, hi, d)
-    # at which bound a row is: where the multiplier, in units of u, outweighs the distance
-    unit = float(np.einsum("ij,ij->i", X, X).max()) + float(np.abs(t).max() / (hi - lo).max())
+    # at which bound a row is: where the multiplier outweighs the distance, by what the distance
+    # does to the row's own f
+    unit = own + (typical_size(t) or 1.0) / (hi - lo)
     low, high = unit * at.to_lo <= at.below, unit * at.to_hi <= at.above
     machine.u[fixed] = held
     machine.u[free] = np.where(low, lo, np.where(high, hi, np.clip(at.u, lo, hi)))
@@ -70,7 +76,12 @@ def start_inside(machine: Machine) -> None:
     far = np.zeros(machine.n)
     far[free], at_bound = np.minimum(at.to_lo, at.to_hi), machine.u.copy()
     at_bound[free] = nearest
-    near = spare[far[spare] <= NEAR * float(np.abs(at.u).max())]
+    # weights are compared by what they do to f: that of an outlier is small, and means as much
+    root = np.sqrt(own)
+    most = np.zeros(machine.n)
+    if len(inside):
+        most[free] = NEAR * np.median((root * np.abs(at.u))[inside]) / np.maximum(root, TINY)
+    near = spare[far[spare] <= most[spare]]
     machine.u[near] = at_bound[near]
 
 
@@ -116,12 +127,16 @@ def _follow(X: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, d: flo
     f = X @ (X.T @ u)
     b = float(np.median(t - f))
     r = f + b - t
-    size = float(np.abs(t).max()) or 1.0
+    size = typical_size(t) or 1.0
     # multipliers that account for r from the start: where C is huge, r is
     more = max(size, float(np.abs(r).mean()))
     at = Point(u, b, u - lo, hi - u, np.maximum(r, 0.0) + more, np.maximum(-r, 0.0) + more)
+    first, idle = at.gap, 0
     for _ in range(STEPS):
-        if at.gap <= CLOSE * size * float(np.abs(at.u).max()):
+        weights = np.abs(at.u)
+        # the mean without the largest, which may be a heavy sample's
+        typical = float(weights.sum() - weights.max()) / len(weights)
+        if at.gap <= CLOSE * size * typical or idle == PATIENCE:
             break
         pull, push = at.below / at.to_lo, at.above / at.to_hi
         r = X @ (X.T @ at.u) + at.b - t
@@ -142,6 +157,8 @@ def _follow(X: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, d: flo
         further = at.moved(part, du, db, d_below, d_above)
         if not np.isfinite(further.gap):
             break
+        falls = further.gap <= 0.9 * at.gap or further.gap > WELL_ON * first
+        idle = 0 if falls else idle + 1
         at = further
     return at
 
