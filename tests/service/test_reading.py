@@ -58,7 +58,7 @@ def held_up(monkeypatch, place, name):
 
     def slowly(*args, **options):
         inside.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         return act(*args, **options)
 
     monkeypatch.setattr(place, name, slowly)
@@ -70,7 +70,7 @@ def meanwhile(store, inside, go_on, long, change):
     thread = threading.Thread(target=lambda: found.append(long()))
     thread.start()
     try:
-        assert inside.wait(60)
+        assert inside.wait(300)
         change()  # raises after half a second if it has to wait
     finally:
         go_on.set()

@@ -31,9 +31,7 @@ from adiabat._core.rounds import Rounds
 from adiabat.engine.machine import AT_BOUND, SUM_ROUNDINGS, Machine
 from adiabat.engine.noise import EPSILON, ROUNDINGS
 from adiabat.errors import IndefiniteKernelError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Curvature below this part of the diagonal counts as none; below minus NEGATIVE it is a fault.
 FLAT = 1e-12

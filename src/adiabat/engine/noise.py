@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # A violation to aim at is this part of `tol`, in units of the row's target, but not less than
 # FEWEST roundings of f, and not more than ROUNDINGS of them.

@@ -39,9 +39,7 @@ from adiabat._core.ratio import (
 )
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import AIM, EPSILON
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray
 
 # Breakpoints without advance after which ties are parted, and by how much (in units of targets).
 PATIENCE = 4

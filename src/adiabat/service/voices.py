@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adiabat.estimators import votes
+from adiabat.estimators.kernel import votes
 from adiabat.service.served import ServedModel
 from adiabat.store.predictor import Predictor
 from adiabat.store.tasks import machine

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.errors import StoreError
+from adiabat.estimators.arguments.validation import as_csr
 from adiabat.estimators.predictor import Decider, make_predictor
-from adiabat.estimators.validation import as_csr
 from adiabat.store.log import Entry
 from adiabat.store.settings import Settings
 from adiabat.store.tasks import is_fitted, machine
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
