@@ -28,7 +28,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), 60)
         with serving(folder, forked=True) as (address, process):
-            found = httpx.get(f"{address}/openapi.json").json()
+            found = httpx.get(f"{address}/openapi.json", timeout=300).json()
             text = json.dumps(found)
             # Half of the names are those of the model: else nearly all would be 404.
             described = json.loads(text)
@@ -43,7 +43,8 @@ def main():
             schema.write_text(json.dumps(described))
             words = [
                 str(Path(sys.executable).parent / "schemathesis"), "run", str(schema),
-                "--url", address, "--max-examples", str(given.examples), "--seed", str(given.seed),
+                "--url", address, "--request-timeout", "120", "--seed", str(given.seed),
+                "--max-examples", str(given.examples),
                 "--checks", "not_a_server_error,status_code_conformance,content_type_conformance,"
                 "response_schema_conformance,response_headers_conformance",
                 "--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure",
@@ -51,7 +52,7 @@ def main():
             done = subprocess.run(words, capture_output=True, text=True)
             sys.stdout.write(done.stdout[-6000:])
             sys.stderr.write(done.stderr[-2000:])
-            answered = httpx.get(f"{address}/metrics").text
+            answered = httpx.get(f"{address}/metrics", timeout=300).text
             counts = re.findall(r'adiabat_requests_total\{.*?status="(\d+)"\} ([\d.e+]+)', answered)
             statuses = {}
             for status, count in counts:

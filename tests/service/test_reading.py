@@ -22,8 +22,9 @@ def store(folder):
         yield opened
 
 
-def test_no_read_is_torn(store):
-    found = torn_reads(store, reads=300, threads=3)
+@pytest.mark.parametrize("published", [False, True])
+def test_no_read_is_torn(store, published):
+    found = torn_reads(store, reads=1000 if published else 200, threads=3, published=published)
     assert found.torn == 0 and found.raised == 0 and found.states > 3, found
 
 
@@ -58,7 +59,7 @@ def held_up(monkeypatch, place, name):
 
     def slowly(*args, **options):
         inside.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         return act(*args, **options)
 
     monkeypatch.setattr(place, name, slowly)
@@ -70,7 +71,7 @@ def meanwhile(store, inside, go_on, long, change):
     thread = threading.Thread(target=lambda: found.append(long()))
     thread.start()
     try:
-        assert inside.wait(60)
+        assert inside.wait(300)
         change()  # raises after half a second if it has to wait
     finally:
         go_on.set()

@@ -2,6 +2,7 @@
 """Threads read one store while another changes it: does every read match a committed state?
 
 By hand, for the figure:  PYTHONPATH=tests python -m service.torn_reads --reads 100000
+With --published reads ask the predictor that is published, as the service does, and no disk.
 """
 
 import argparse
@@ -14,6 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import adiabat
+from adiabat.store.encoding import encode_questions
+from adiabat.store.tables import as_table
 from store_tools import people
 
 QUESTIONS = slice(1000, 1020)
@@ -29,11 +32,13 @@ class Found:
     seconds: float
 
 
-def torn_reads(store, reads, threads, most_seconds=600.0):
+def torn_reads(store, reads, threads, most_seconds=600.0, published=False):
     """Read so often through `threads` threads while labels are turned and rows come and go."""
     questions = people(QUESTIONS.start, QUESTIONS.stop)
     states = {store.predictor.hash: store.predict(questions)["decision"]}
     seen, raised = [], []
+    held = [store.predictor]
+    _, X = encode_questions(as_table(questions), held[0].settings)
     stop = threading.Event()
     started = time.monotonic()
 
@@ -41,7 +46,10 @@ def torn_reads(store, reads, threads, most_seconds=600.0):
         mine = []
         while not stop.is_set():
             try:
-                mine.append(store.predict(questions)["decision"])
+                if published:
+                    mine.append(held[0].decider.decision_function(X))
+                else:
+                    mine.append(store.predict(questions)["decision"])
             except Exception as error:
                 raised.append(repr(error))
             if len(mine) >= reads // threads or time.monotonic() - started > most_seconds:
@@ -61,6 +69,7 @@ def torn_reads(store, reads, threads, most_seconds=600.0):
         row["good"] = {"yes": "no", "no": "yes"}[row["good"].iloc[0]] if turned else row["good"]
         store.revise(row)
         changes += 1
+        held[0] = store.predictor
         # Nobody else writes: this is the state that the change has left.
         states[store.predictor.hash] = store.predict(questions)["decision"]
     committed = np.array(list(states.values()))
@@ -75,6 +84,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--reads", type=int, default=100_000)
     parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--published", action="store_true")
     parser.add_argument("--seconds", type=float, default=1800.0)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +93,8 @@ def main():
             gamma=0.5,
         )  # fmt: skip
         store.learn(people(0, 60))
-        print(torn_reads(store, given.reads, given.threads, given.seconds))
+        found = torn_reads(store, given.reads, given.threads, given.seconds, given.published)
+        print(found)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.kernel_values import multiply
 from adiabat.engine.noise import noise
@@ -23,7 +22,7 @@ from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel.model import BLOCK_ENTRIES, Model
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.kernels import Kernel
-from adiabat.typing import FloatArray
+from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # What an estimator's shell has that deciding does not need, and that changes or holds rows.
 _LEFT_BEHIND = ("_raw", "last_update_", "_hashes")
@@ -50,7 +49,7 @@ class Decider:
     kernel: Kernel
     tol: float
     n_samples: int
-    places: npt.NDArray[np.int64]  # of the support vectors, in the order of learning
+    places: IntArray  # of the support vectors, in the order of learning
     vectors: Any
     weights: FloatArray  # (support vectors, machines)
     biases: FloatArray
@@ -86,12 +85,12 @@ class Decider:
 
     def zero_but_for_rounding(
         self, column: int, values: FloatArray, X: Any, own: FloatArray, t: Any = 0.0, few: int = 1
-    ) -> npt.NDArray[np.bool_]:
+    ) -> BoolArray:
         """As `Model.zero_but_for_rounding`."""
         strength, least, least_size, typical = self.known[column]
         b = float(self.biases[column])
         bound = noise(self.tol, np.sqrt(own) * strength, least, b, typical, t)
-        zero: npt.NDArray[np.bool_] = np.abs(values) <= few * bound
+        zero: BoolArray = np.abs(values) <= few * bound
         doubtful = np.flatnonzero(zero)
         if len(doubtful):
             sizes = self._weigh(X[doubtful], sizes=True)[:, column]
