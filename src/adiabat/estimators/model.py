@@ -47,6 +47,7 @@ class Model:
         self.target: npt.NDArray[Any] = np.empty(0, dtype=formulation.target_type)
         self.weight = np.empty(0)
         self.version = 0  # changes carried out
+        self.calibration: Any = None  # curves from f to probabilities; gone with every change
         self._keys: list[Key] = []
         self._keys_of: npt.NDArray[Any] | None = None
 

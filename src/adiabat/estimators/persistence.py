@@ -31,7 +31,7 @@ _ROW_ARRAYS = ("u", "margin")
 # A file from before they existed leaves them at their defaults.
 _LATER_PARAMETERS = {
     "retain", "shrinking", "cache_size", "verbose", "max_iter", "break_ties", "probability",
-    "random_state",
+    "random_state", "calibration",
 }  # fmt: skip
 
 

@@ -15,6 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators import votes
+from adiabat.estimators.confidence.calibration import CALIBRATIONS
+from adiabat.estimators.confidence.classifier import ConfidentClassifier
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.labels import check_labels, exact_labels, label_array, require_among
 from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
@@ -37,7 +39,7 @@ IntArray = npt.NDArray[np.int64]
 FEW_LABELS = 256
 
 
-class SVC(LibsvmParameters, ClassifierMixin, AlongC, KernelMachine):
+class SVC(LibsvmParameters, ConfidentClassifier, ClassifierMixin, AlongC, KernelMachine):
     """C-support vector classification that learns and unlearns exactly.
 
     After every `partial_fit`, `forget`, `revise` and `update` the model is the one that a full
@@ -77,8 +79,9 @@ default="rbf"
     break_ties : bool, default=False
         Changes nothing: `predict` is the class of the largest decision value, as with True.
     probability : False
-        There are no probabilities; wrap the model in :class:`sklearn.calibration.\
-CalibratedClassifierCV`.
+        Probabilities are asked for by `calibration`.
+    calibration : {"sigmoid", "isotonic", "venn_abers"} or None, default=None
+        With it there is `predict_proba`, fitted on exact leave-one-out and unlearned with the rows.
     random_state : any, default=None
         Changes nothing: nothing here is random.
 
@@ -131,6 +134,7 @@ CalibratedClassifierCV`.
         "random_state": ["random_state"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "calibration": [StrOptions(set(CALIBRATIONS)), None],
     }
 
     def __init__(
@@ -152,6 +156,7 @@ CalibratedClassifierCV`.
         break_ties: bool = False,
         probability: bool = False,
         random_state: Any = None,
+        calibration: str | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -170,13 +175,14 @@ CalibratedClassifierCV`.
         self.break_ties = break_ties
         self.probability = probability
         self.random_state = random_state
+        self.calibration = calibration
 
     def _validate_params(self) -> None:
         super()._validate_params()
         if self.probability:
             raise ValueError(
-                "probability=True: the machine has no probabilities; use "
-                "CalibratedClassifierCV(SVC(...), ensemble=False) of sklearn.calibration"
+                "probability=True: which probabilities? Pass calibration='sigmoid', as "
+                "scikit-learn has them, 'isotonic' or 'venn_abers' instead"
             )
 
     # -- learn ------------------------------------------------------------------------------------
@@ -390,6 +396,7 @@ CalibratedClassifierCV`.
 
     def _after_change(self) -> None:
         model = self._model
+        model.calibration = None
         codes = self._classes_known().codes(model.target)
         self.classes_ = label_array([self._classes_known().label[code] for code in codes])
 
