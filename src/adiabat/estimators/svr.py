@@ -14,22 +14,19 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators.confidence.intervals import Elsewhere, without_each
-from adiabat.estimators.confidence.regions import full_regions
+from adiabat.estimators.confidence.intervals import Evidence
+from adiabat.estimators.confidence.regions import MachineEvidence
 from adiabat.estimators.confidence.regressor import ConfidentRegressor
-from adiabat.estimators.confidence.visits import Points
 from adiabat.estimators.left_out import LeaveOneOutRegression, values_without
 from adiabat.estimators.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
 from adiabat.estimators.regularization import AlongC, Shape
 from adiabat.estimators.scikit_learn import plain_svr
 from adiabat.estimators.single_machine import SingleMachine
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr
-from adiabat.estimators.without import rows_for
+from adiabat.estimators.validation import KERNEL_CONSTRAINTS
 from adiabat.formulations.epsilon_svr import EpsilonSVR
 from adiabat.retention import Policy
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMachine):
@@ -168,31 +165,10 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
         check_is_fitted(self)
         return plain_svr(self)
 
-    # -- confidence ------------------------------------------------------------------------------
-
-    def _points(self, X: Any) -> Any:
-        return as_csr(self._check_at(X))
-
-    def _predicted(self, rows: Any) -> FloatArray:
-        return self._model.decide(rows)[:, 0]
-
-    def _own_targets(self) -> FloatArray:
-        targets: FloatArray = self._model.target
-        return targets
-
-    def _without_each(self, rows: Any) -> Elsewhere:
-        return without_each(self, rows)
-
-    def _rows_to_ask(self, view: Any, places: IntArray) -> Any:
-        return rows_for(view, self, places)
-
-    def _full_regions(
-        self, X: Any, diagonal: Any, ranks: list[int]
-    ) -> tuple[FloatArray, list[list[FloatArray]]]:
-        points = Points(self, X, diagonal)
-        return self._predicted(points.X), full_regions(self, points, ranks)
-
     # -- within ----------------------------------------------------------------------------------
+
+    def _evidence(self, X: Any, diagonal: Any) -> Evidence:
+        return MachineEvidence(self, X, diagonal)
 
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
         targets = check_array(

@@ -10,7 +10,7 @@ q being the k-th largest R_i (minmax). Barber, Candes, Ramdas and Tibshirani 202
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -82,15 +82,23 @@ def without_each(estimator: Any, X: Any, n_jobs: int | None = None) -> Elsewhere
     return Elsewhere(np.abs(model.target - values), elsewhere)
 
 
-def without_folds(
-    estimator: Any, X: Any, targets: FloatArray, folds: list[IntArray]
-) -> Elsewhere:
-    """Each fold left out in one step."""
-    residual, values = np.empty(len(targets)), np.empty((len(targets), X.shape[0]))
+def without_folds(estimator: Any, X: Any, folds: list[IntArray]) -> Elsewhere:
+    """Each fold left out of a machine of regression, in one step."""
+    parts = []
     for places, view in models_without(estimator, folds):
-        said = view.predict(estimator._rows_to_ask(view, places))
+        own = view._decide(rows_for(view, estimator, places))[:, 0]
+        parts.append((places, own, view._decide(points_for(estimator, X, places))[:, 0]))
+    return left_out(estimator._model.target, parts)
+
+
+def left_out(
+    targets: FloatArray, parts: list[tuple[IntArray, FloatArray, FloatArray]]
+) -> Elsewhere:
+    """Folds put together: places, what is said of their samples, and what of the points."""
+    residual, values = np.empty(len(targets)), np.empty((len(targets), len(parts[0][2])))
+    for places, said, elsewhere in parts:
         residual[places] = np.abs(targets[places] - said)
-        values[places] = view.predict(points_for(estimator, X, places))
+        values[places] = elsewhere
     return Elsewhere(residual, values)
 
 
@@ -99,3 +107,21 @@ def points_for(estimator: Any, X: Any, gone: IntArray) -> Any:
     if estimator.kernel != "precomputed":
         return X
     return np.delete(X, gone, axis=1)
+
+
+class Evidence(Protocol):
+    """What intervals of a regression are made of, for some points."""
+
+    prediction: FloatArray
+
+    def __len__(self) -> int:
+        """How many samples there are."""
+
+    def without_each(self) -> Elsewhere:
+        """What the models without each sample say."""
+
+    def without_folds(self, folds: list[IntArray]) -> Elsewhere:
+        """What the models without each fold say."""
+
+    def regions(self, ranks: list[int]) -> list[list[FloatArray]]:
+        """The full region of each point, for each rank."""

@@ -20,6 +20,7 @@ from sklearn.utils import gen_batches
 from adiabat.engine.newcomers import Newcomers, Stations
 from adiabat.engine.tableau import Tableau
 from adiabat.engine.threads import blas_held
+from adiabat.estimators.confidence.intervals import Elsewhere, without_each, without_folds
 from adiabat.estimators.confidence.piecewise import Segments
 from adiabat.estimators.confidence.scores import AT_ONCE
 from adiabat.estimators.confidence.visits import Points, Visits
@@ -39,6 +40,30 @@ NARROW = 1e-10
 MOST_DOUBLINGS = 64
 # Points between two targets at which they are tried; no kink is at both by symmetry.
 TRIED = (0.5, 0.2763932022500210)
+
+
+class MachineEvidence:
+    """What intervals of a support vector regression are made of."""
+
+    def __init__(self, estimator: Any, X: Any, diagonal: Any) -> None:
+        self._estimator = estimator
+        self._points = Points(estimator, X, diagonal)
+        self.prediction = estimator._model.decide(self._points.X)[:, 0]
+
+    def __len__(self) -> int:
+        return len(self._estimator._model)
+
+    def without_each(self) -> Elsewhere:
+        """What the models without each sample say."""
+        return without_each(self._estimator, self._points.X)
+
+    def without_folds(self, folds: list[IntArray]) -> Elsewhere:
+        """What the models without each fold say."""
+        return without_folds(self._estimator, self._points.X, folds)
+
+    def regions(self, ranks: list[int]) -> list[list[FloatArray]]:
+        """The full region of each point, for each rank."""
+        return full_regions(self._estimator, self._points, ranks)
 
 
 def full_regions(estimator: Any, points: Points, ranks: list[int]) -> list[list[FloatArray]]:

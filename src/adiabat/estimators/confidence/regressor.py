@@ -11,12 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.confidence.folds import folds_of
 from adiabat.estimators.confidence.guarantee import guarantee
-from adiabat.estimators.confidence.intervals import Elsewhere, intervals_from, without_folds
+from adiabat.estimators.confidence.intervals import Evidence, intervals_from
 from adiabat.estimators.confidence.levels import check_levels, rank_at
 from adiabat.estimators.confidence.results import Prediction
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 METHODS = ("full", "jackknife+", "cv+", "minmax")
 
@@ -59,26 +58,7 @@ class ConfidentRegressor:
             Their ends. The tuple of both has a `guarantee`.
         """
         levels = self._checked(confidence_level, method, cv)
-        if method == "full":
-            prediction, regions = self._regions(X, levels, diagonal)
-            ends = [[(part[0, 0], part[-1, 1]) for part in parts] for parts in regions]
-            intervals = np.array(ends).reshape(-1, len(levels), 2).transpose(0, 2, 1)
-            promised = guarantee(self, method, levels, self._n())
-            return Prediction.of(prediction, np.ascontiguousarray(intervals), promised)
-        for level in levels:
-            rank_at(float(level), self._n())
-        if self._n() < 2:
-            raise ValueError(f"method={method!r} needs two samples, and the model has one")
-        rows, sizes = self._points(X), None
-        if method == "cv+":
-            folds = folds_of(self._n(), cv)
-            sizes = np.array([len(places) for places in folds])
-            found = without_folds(self, rows, self._own_targets(), folds)
-        else:
-            found = self._without_each(rows)
-        promised = guarantee(self, method, levels, self._n(), sizes)
-        intervals = intervals_from(found, levels, method == "minmax")
-        return Prediction.of(self._predicted(rows), intervals, promised)
+        return intervals(self, self._evidence(X, diagonal), levels, method, cv)
 
     def predict_region(
         self, X: Any, confidence_level: Any = 0.9, *, diagonal: Any = None
@@ -98,54 +78,53 @@ class ConfidentRegressor:
             a `guarantee`.
         """
         levels = self._checked(confidence_level, "full", None)
-        prediction, regions = self._regions(X, levels, diagonal)
-        return Prediction.of(prediction, regions, guarantee(self, "full", levels, self._n()))
+        return regions(self, self._evidence(X, diagonal), levels)
 
-    # -- what an estimator says ------------------------------------------------------------------
-
-    def _points(self, X: Any) -> Any:
-        """Checked rows."""
+    def _evidence(self, X: Any, diagonal: Any) -> Evidence:
+        """What intervals at some rows are made of."""
         raise NotImplementedError
-
-    def _predicted(self, rows: Any) -> FloatArray:
-        """Predictions at checked rows."""
-        raise NotImplementedError
-
-    def _own_targets(self) -> FloatArray:
-        """Targets of the samples held."""
-        raise NotImplementedError
-
-    def _without_each(self, rows: Any) -> Elsewhere:
-        """What the models without each sample say."""
-        raise NotImplementedError
-
-    def _rows_to_ask(self, view: Any, places: IntArray) -> Any:
-        """Samples held as a model without them wants to be asked about them."""
-        raise NotImplementedError
-
-    def _full_regions(
-        self, X: Any, diagonal: Any, ranks: list[int]
-    ) -> tuple[FloatArray, list[list[FloatArray]]]:
-        """Predictions, and the region of each row for each rank."""
-        raise NotImplementedError
-
-    # -- within ----------------------------------------------------------------------------------
-
-    def _n(self) -> int:
-        model: Any = self._model  # type: ignore[attr-defined]
-        return len(model)
 
     def _checked(self, confidence_level: Any, method: Any, cv: Any) -> FloatArray:
         check_is_fitted(self)
         self._require_unchanged()  # type: ignore[attr-defined]
-        if method not in METHODS:
-            raise ValueError(f"method={method!r} must be one of {', '.join(map(repr, METHODS))}")
-        if cv is not None and method != "cv+":
-            raise ValueError(f"cv={cv!r} is for method='cv+', and method={method!r}")
-        return check_levels(confidence_level)
+        return check_question(confidence_level, method, cv)
 
-    def _regions(
-        self, X: Any, levels: FloatArray, diagonal: Any
-    ) -> tuple[FloatArray, list[list[FloatArray]]]:
-        ranks = [rank_at(float(level), self._n()) for level in levels]
-        return self._full_regions(X, diagonal, ranks)
+
+def check_question(confidence_level: Any, method: Any, cv: Any) -> FloatArray:
+    """The levels asked for; ValueError if the question makes no sense."""
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} must be one of {', '.join(map(repr, METHODS))}")
+    if cv is not None and method != "cv+":
+        raise ValueError(f"cv={cv!r} is for method='cv+', and method={method!r}")
+    return check_levels(confidence_level)
+
+
+def intervals(
+    estimator: Any, evidence: Evidence, levels: FloatArray, method: str, cv: Any
+) -> Prediction:
+    """Predictions with their intervals, by any method."""
+    n, sizes = len(evidence), None
+    ranks = [rank_at(float(level), n) for level in levels]
+    if method == "full":
+        ends = [
+            [(parts[0, 0], parts[-1, 1]) for parts in by_level]
+            for by_level in evidence.regions(ranks)
+        ]
+        found = np.array(ends).reshape(-1, len(levels), 2).transpose(0, 2, 1).copy()
+    elif n < 2:
+        raise ValueError(f"method={method!r} needs two samples, and the model has one")
+    elif method == "cv+":
+        folds = folds_of(n, cv)
+        sizes = np.array([len(places) for places in folds])
+        found = intervals_from(evidence.without_folds(folds), levels, minmax=False)
+    else:
+        found = intervals_from(evidence.without_each(), levels, minmax=method == "minmax")
+    promised = guarantee(estimator, method, levels, n, sizes)
+    return Prediction.of(evidence.prediction, found, promised)
+
+
+def regions(estimator: Any, evidence: Evidence, levels: FloatArray) -> Prediction:
+    """Predictions with their full conformal regions."""
+    n = len(evidence)
+    found = evidence.regions([rank_at(float(level), n) for level in levels])
+    return Prediction.of(evidence.prediction, found, guarantee(estimator, "full", levels, n))

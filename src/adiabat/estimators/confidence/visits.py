@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,31 +34,34 @@ class Points:
 
     def __init__(self, estimator: Any, X: Any, diagonal: Any = None) -> None:
         self.X = as_csr(estimator._check_at(X))
-        self.own = _own_values(estimator, self.X, diagonal)
+        self._estimator, self._diagonal = estimator, diagonal
+
+    @cached_property
+    def own(self) -> FloatArray:
+        """Their k(x, x)."""
+        model = self._estimator._model
+        if model.kernel.name != "precomputed":
+            return np.asarray(model.kernel.diagonal(self.X))
+        return given_diagonal(self._diagonal, model.solver.samples.diagonal, len(self))
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
 
-def _own_values(estimator: Any, X: Any, diagonal: Any) -> FloatArray:
-    """k(x, x) of newcomers; of a given kernel, as given, or that of the samples if all have one."""
-    samples = estimator._model.solver.samples
-    if estimator.kernel != "precomputed":
-        own: FloatArray = estimator._model.kernel.diagonal(X)
-        return own
+def given_diagonal(diagonal: Any, held: FloatArray, n: int) -> FloatArray:
+    """k(x, x) of rows under a given kernel: as given, or that of the samples if all have one."""
     if diagonal is None:
-        held = samples.diagonal
         if np.ptp(held) > 1e-12 * np.max(np.abs(held)):
             raise ValueError(
                 "diagonal is missing: with kernel='precomputed' and values k(x, x) that differ, "
                 "pass those of the rows of X"
             )
-        return np.full(X.shape[0], held.mean())
+        return np.full(n, held.mean())
     own = np.asarray(diagonal, dtype=np.float64)
-    if own.shape != (X.shape[0],) or not np.all(np.isfinite(own) & (own >= 0.0)):
+    if own.shape != (n,) or not np.all(np.isfinite(own) & (own >= 0.0)):
         raise ValueError(
             f"diagonal has shape {own.shape}; it must have a finite k(x, x) >= 0 for each of the "
-            f"{X.shape[0]} rows of X"
+            f"{n} rows of X"
         )
     return own
 
