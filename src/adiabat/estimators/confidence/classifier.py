@@ -20,7 +20,7 @@ from adiabat.estimators.confidence.results import Prediction, PValues
 
 FloatArray = npt.NDArray[np.float64]
 
-ANY_LEVEL = np.array([0.9])
+NO_LEVELS = np.empty(0)
 
 
 def _is_calibrated(estimator: Any) -> bool:
@@ -99,7 +99,7 @@ class ConfidentClassifier:
             self, X, diagonal, score=score, per_class=per_class, smoothing=smoothing,
             random_state=random_state,
         )  # fmt: skip
-        promised = guarantee(self, "full", ANY_LEVEL, self._n(), by_class=per_class)
+        promised = guarantee(self, "full", NO_LEVELS, self._n(), by_class=per_class)
         return PValues.of(found, promised)
 
     def predict_set(
@@ -141,16 +141,15 @@ class ConfidentClassifier:
             raise ValueError(f"cv={cv!r} is for method='cross', and method='full'")
         if method == "cross" and score != "margin":
             raise ValueError(f"score={score!r} is for method='full', and method='cross'")
-        levels, sizes = check_levels(confidence_level), None
-        self._require_enough(levels, per_class)
+        levels, folds = check_levels(confidence_level), None
+        n = self._require_enough(levels, per_class)
         if method == "cross":
             folds = folds_of(self._n(), cv)
-            sizes = np.array([len(places) for places in folds])
             p_values = cross_p_values(self, X, folds, per_class)
         else:
             p_values = p_values_of_labels(self, X, diagonal, score=score, per_class=per_class)
         sets = p_values[:, :, None] > (1.0 - levels) + ROUNDING / (self._n() + 1)
-        promised = guarantee(self, method, levels, self._n(), sizes, per_class)
+        promised = guarantee(self, method, levels, n, folds, per_class)
         prediction = self.predict(X)  # type: ignore[attr-defined]
         return Prediction.of(prediction, sets, promised)
 
@@ -202,14 +201,18 @@ class ConfidentClassifier:
         model: Any = self._model  # type: ignore[attr-defined]
         return calibrated(self, model)
 
-    def _require_enough(self, levels: FloatArray, per_class: bool) -> None:
-        """Refuse levels at which no label could ever be left out."""
+    def _require_enough(self, levels: FloatArray, per_class: bool) -> int:
+        """How many samples a label is ranked among at least.
+
+        Levels at which no label could ever be left out are refused.
+        """
         model: Any = self._model  # type: ignore[attr-defined]
-        for level in levels:
-            if not per_class:
-                rank_at(float(level), len(model))
-                continue
+        n, whose = len(model), "the model has"
+        if per_class:
             codes = model.formulation.codes(model.target)
-            for label, code in zip(self.classes_.tolist(), codes, strict=True):
-                n = int(np.sum(model.target == code))
-                rank_at(float(level), n, f"the class {label!r} has")
+            members = [int(np.sum(model.target == code)) for code in codes]
+            n = min(members)
+            whose = f"the class {self.classes_.tolist()[members.index(n)]!r} has"
+        for level in levels:
+            rank_at(float(level), n, whose)
+        return n

@@ -34,6 +34,7 @@ from adiabat.retention.everything import All
 from adiabat.retention.window import Window
 
 FloatArray = npt.NDArray[np.float64]
+Folds = list[npt.NDArray[np.int64]] | None
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Guarantee:
     method : str
         How it was made.
     confidence_level : tuple of float
-        The levels asked for.
+        The levels asked for; none for p-values, which serve all.
     coverage : tuple of float
         For each, the least probability that the result holds for a new sample, over the draw of
         the training samples and the new one, if nothing weakens it.
@@ -68,6 +69,8 @@ class Guarantee:
         return not self.weakened_by
 
     def __str__(self) -> str:
+        if not self.confidence_level:
+            return self._of_p_values()
         parts = ", ".join(f"{100.0 * max(0.0, share):.4g} %" for share in self.coverage)
         whom = "of the new samples of each class" if self.by_class else "of the new samples"
         if self.holds:
@@ -78,32 +81,38 @@ class Guarantee:
         reasons = "; ".join(self.weakened_by)
         return f"{self.method}: aimed at {parts} {whom}, not guaranteed: {reasons}"
 
+    def _of_p_values(self) -> str:
+        whose = "its samples of each class" if self.by_class else "new samples like its own"
+        said = f"p-values: of {whose} at most a part alpha has one up to alpha"
+        if self.holds:
+            return f"{said}, if all are exchangeable and no parameter was chosen by these ones"
+        return f"{said}: aimed at, not guaranteed: {'; '.join(self.weakened_by)}"
+
 
 def guarantee(
     estimator: Any,
     method: str,
     levels: FloatArray,
     n: int,
-    fold_sizes: npt.NDArray[np.int64] | None = None,
+    folds: Folds = None,
     by_class: bool = False,
 ) -> Guarantee:
-    """What is proven of a method on a model of n samples."""
+    """What is proven of a method on a model of n samples; by class, on the smallest class."""
     asked = tuple(float(level) for level in levels)
-    covered = tuple(_coverage(method, 1.0 - level, n, fold_sizes) for level in asked)
+    covered = tuple(_coverage(method, 1.0 - level, n, folds, by_class) for level in asked)
     return Guarantee(method, asked, covered, what_weakens(estimator), by_class)
 
 
-def _coverage(
-    method: str, alpha: float, n: int, fold_sizes: npt.NDArray[np.int64] | None
-) -> float:
+def _coverage(method: str, alpha: float, n: int, folds: Folds, by_class: bool) -> float:
     if method in ("full", "minmax"):
         return 1.0 - alpha
     if method == "jackknife+":
         return 1.0 - 2.0 * alpha
-    assert fold_sizes is not None
-    K, m = len(fold_sizes), int(fold_sizes[0])
+    assert folds is not None
+    K, sizes = len(folds), {len(places) for places in folds}
     loss = 2.0 * (1.0 - alpha) * (K - 1) / (n + K)
-    if np.all(fold_sizes == m):
+    if len(sizes) == 1 and not by_class:  # of a class, folds hold as many as it happens
+        m = sizes.pop()
         loss = min(loss, (m - 1) / (n + m))
     return 1.0 - 2.0 * alpha - loss
 

@@ -45,7 +45,7 @@ def rank_at(level: float, n: int, whose: str = "the model has") -> int:
     if k < 1:
         needed = math.ceil(1.0 / (1.0 - level) - ROUNDING) - 1
         raise ValueError(
-            f"confidence_level={level:g} needs {needed} samples, and {whose} {n}: with fewer, every "
-            "set would be everything. Lower confidence_level, or learn more samples."
+            f"confidence_level={level:g} needs {needed} samples, and {whose} {n}: with so few, "
+            "every set would be everything. Lower confidence_level, or learn more samples."
         )
     return k

@@ -59,4 +59,4 @@ class ConfidentDetector:
             self, X, diagonal, score=score, smoothing=smoothing, random_state=random_state
         )
         model: Any = self._model  # type: ignore[attr-defined]
-        return PValues.of(found, guarantee(self, "full", np.array([0.9]), len(model)))
+        return PValues.of(found, guarantee(self, "full", np.empty(0), len(model)))

@@ -103,7 +103,7 @@ def intervals(
     estimator: Any, evidence: Evidence, levels: FloatArray, method: str, cv: Any
 ) -> Prediction:
     """Predictions with their intervals, by any method."""
-    n, sizes = len(evidence), None
+    n, folds = len(evidence), None
     ranks = [rank_at(float(level), n) for level in levels]
     if method == "full":
         ends = [
@@ -115,11 +115,10 @@ def intervals(
         raise ValueError(f"method={method!r} needs two samples, and the model has one")
     elif method == "cv+":
         folds = folds_of(n, cv)
-        sizes = np.array([len(places) for places in folds])
         found = intervals_from(evidence.without_folds(folds), levels, minmax=False)
     else:
         found = intervals_from(evidence.without_each(), levels, minmax=method == "minmax")
-    promised = guarantee(estimator, method, levels, n, sizes)
+    promised = guarantee(estimator, method, levels, n, folds)
     return Prediction.of(evidence.prediction, found, promised)
 
 

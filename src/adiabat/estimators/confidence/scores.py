@@ -20,8 +20,8 @@ from adiabat.engine.machine import Machine
 from adiabat.engine.newcomers import Arrival, Entry, Newcomers
 from adiabat.engine.tableau import Tableau
 from adiabat.engine.threads import blas_held
-from adiabat.estimators.confidence.visits import Points, Visits
 from adiabat.estimators.confidence.pair_values import pair_values
+from adiabat.estimators.confidence.visits import Points, Visits
 from adiabat.estimators.left_out import values_without
 from adiabat.estimators.model import Model
 from adiabat.estimators.point_kernel import PointKernel
