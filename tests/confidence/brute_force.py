@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 import adiabat
 from adiabat.estimators import votes
+
 from oracles import batch_qp
 from oracles.problems import Problem, gram_of
 

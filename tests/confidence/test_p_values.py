@@ -75,7 +75,7 @@ def test_many_classes_by_the_least_margin_of_their_pairs():
 
 
 def test_the_score_of_leave_one_out():
-    X, y, Z = three_classes(24)
+    X, y, Z = three_classes(18)
     model = SVC(gamma=0.5).fit(X, y)
     found = model.predict_p(Z[:2], score="loo")
     for i, x in enumerate(Z[:2]):
@@ -128,7 +128,7 @@ def test_order_and_forgotten_rows_leave_no_trace(make):
 def test_p_values_of_true_labels_are_uniform_with_smoothing():
     rng = np.random.default_rng(5)
     found = []
-    for draw in range(150):
+    for draw in range(100):
         X = rng.standard_normal((25, 2))
         y = (X[:, 0] + rng.standard_normal(25) > 0).astype(int)
         if len(np.unique(y[:-1])) == 2:

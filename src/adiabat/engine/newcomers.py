@@ -191,16 +191,13 @@ class Newcomers:
             if not self._pass(way, U, u, db):
                 return None
             if way == low:
-                for values in (U, u, db):
-                    values[:] = [*values[:0:-1], values[0]]
+                U, u, db = U[::-1], u[::-1], db[::-1]
         weights, m = np.array(U).reshape(-1, n), len(u)
         chosen = np.full(m, number)
         good, r, f = self._checked(weights, np.array(db), np.array(u), chosen, np.zeros(m))
         return Stations(np.array(u), f, r[:, self._tableau.place]) if good.all() else None
 
-    def _pass(
-        self, way: float, U: list[FloatArray], u: list[float], db: list[float]
-    ) -> bool:
+    def _pass(self, way: float, U: list[FloatArray], u: list[float], db: list[float]) -> bool:
         """Drive the newcomer from 0 to one end, and note every station; False if it stops short."""
         pivots, idle = self._pivots, 0
         pivots.enter(0.0, 0.0, 0.0, way, 0.0, False)

@@ -65,7 +65,7 @@ class Isotonic:
 
     def __call__(self, f: FloatArray) -> FloatArray:
         """Probabilities of the second class."""
-        return np.interp(f, self._at, self._height)
+        return np.asarray(np.interp(f, self._at, self._height))
 
 
 class VennAbers:
@@ -105,7 +105,7 @@ def _gathered(
     """Distinct values, the part of the second class at each, and their weights."""
     kept = weight > 0.0
     at, which = np.unique(values[kept], return_inverse=True)
-    mass = np.bincount(which, weight[kept])
+    mass = np.bincount(which, weight[kept]).astype(np.float64)
     return at, np.bincount(which, weight[kept] * second[kept]) / mass, mass
 
 

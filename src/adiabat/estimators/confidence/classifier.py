@@ -91,8 +91,8 @@ class ConfidentClassifier:
         >>> X = [[0.0], [0.2], [0.4], [0.6], [2.0], [2.2], [2.4], [2.6]]
         >>> model = SVC(kernel="linear", C=10.0).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
         >>> model.predict_p([[0.3], [1.3]]).round(2)
-        PValues([[1.  , 0.11],
-                 [0.22, 0.22]])
+        array([[0.56, 0.11],
+               [0.22, 0.22]])
         """
         self._askable()
         found = p_values_of_labels(
@@ -153,7 +153,7 @@ class ConfidentClassifier:
         prediction = self.predict(X)  # type: ignore[attr-defined]
         return Prediction.of(prediction, sets, promised)
 
-    @available_if(_is_calibrated)
+    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, fitted on exact leave-one-out decision values.
 
@@ -169,7 +169,7 @@ class ConfidentClassifier:
         """
         return self._calibration().probabilities(self._pairs(X))
 
-    @available_if(_has_two_answers)
+    @available_if(_has_two_answers)  # type: ignore[untyped-decorator]
     def predict_proba_interval(self, X: Any) -> FloatArray:
         """Two probabilities of ``classes_[1]``, by Venn-Abers: one of them is calibrated.
 

@@ -22,9 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-def cross_p_values(
-    estimator: Any, X: Any, folds: list[IntArray], per_class: bool
-) -> FloatArray:
+def cross_p_values(estimator: Any, X: Any, folds: list[IntArray], per_class: bool) -> FloatArray:
     """P-values of every class at some rows, (n, n_classes)."""
     rows = as_csr(estimator._check_at(X))
     targets, classes = own_targets(estimator), estimator.classes_
@@ -52,7 +50,7 @@ def _scores(view: Any, X: Any, classes: npt.NDArray[Any]) -> tuple[FloatArray, f
     A class that the model lacks is as strange as can be.
     """
     out = np.full((X.shape[0], len(classes)), np.inf)
-    present = label_places(view.classes_, classes) if len(view._model) else []
+    present = label_places(view.classes_, classes)
     values = view._decide(X) if len(present) > 1 else np.zeros((X.shape[0], 0))
     for column, (first, second) in enumerate(votes.pairs_of(len(present))):
         for k, own in ((first, -values[:, column]), (second, values[:, column])):

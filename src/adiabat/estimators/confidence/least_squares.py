@@ -201,4 +201,3 @@ class RowsSmoothed:
         if not self._estimator._model.intercept:
             return np.asarray(phi)
         return np.hstack([phi, np.ones((len(phi), 1))])
-

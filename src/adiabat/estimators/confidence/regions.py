@@ -40,6 +40,8 @@ NARROW = 1e-10
 MOST_DOUBLINGS = 64
 # Points between two targets at which they are tried; no kink is at both by symmetry.
 TRIED = (0.5, 0.2763932022500210)
+# How far from both ends slopes are taken, to foretell a kink.
+NEAR_ENDS = 0.05
 
 
 class MachineEvidence:
@@ -145,18 +147,36 @@ def _knots(residuals: Residuals, low: float, high: float) -> list[float]:
     knots, todo = [low], [(low, residuals(low), high, residuals(high))]
     while todo:
         a, at_a, b, at_b = todo.pop()
-        size = LINEAR * (1.0 + np.abs(at_a) + np.abs(at_b))
-        middle, at_middle = 0.0, at_a
-        linear = b - a <= narrow
-        for part in () if linear else TRIED:
-            middle = a + part * (b - a)
-            at_middle = residuals(middle)
-            if np.any(np.abs(at_middle - (1.0 - part) * at_a - part * at_b) > size):
-                break
-        else:
-            linear = True
-        if linear:
+        if b - a <= narrow or _is_linear(residuals, a, at_a, b, at_b):
             knots.append(b)
         else:
+            middle = _kink(residuals, a, at_a, b, at_b)
+            at_middle = residuals(middle)
             todo += [(middle, at_middle, b, at_b), (a, at_a, middle, at_middle)]
     return knots
+
+
+def _is_linear(
+    residuals: Residuals, a: float, at_a: FloatArray, b: float, at_b: FloatArray
+) -> bool:
+    size = LINEAR * (1.0 + np.abs(at_a) + np.abs(at_b))
+    for part in TRIED:
+        line = (1.0 - part) * at_a + part * at_b
+        if np.any(np.abs(residuals(a + part * (b - a)) - line) > size):
+            return False
+    return True
+
+
+def _kink(residuals: Residuals, a: float, at_a: FloatArray, b: float, at_b: FloatArray) -> float:
+    """Where a kink is, if it is the only one: where the lines at both ends meet; else the middle.
+
+    Whichever it is, both sides are tried again.
+    """
+    step = NEAR_ENDS * (b - a)
+    up, down = (residuals(a + step) - at_a) / step, (at_b - residuals(b - step)) / step
+    most = int(np.argmax(np.abs(up - down)))
+    if up[most] != down[most]:
+        meet = (at_b[most] - at_a[most] + up[most] * a - down[most] * b) / (up[most] - down[most])
+        if a + step < meet < b - step:
+            return float(meet)
+    return 0.5 * (a + b)

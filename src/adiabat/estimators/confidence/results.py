@@ -11,7 +11,7 @@ import numpy.typing as npt
 from adiabat.estimators.confidence.guarantee import Guarantee
 
 
-class PValues(np.ndarray):  # type: ignore[type-arg]
+class PValues(np.ndarray):
     """An array of p-values, with the `guarantee` of all sets that are made of them."""
 
     guarantee: Guarantee | None = None
