@@ -47,6 +47,7 @@ class Model:
         self.target: npt.NDArray[Any] = np.empty(0, dtype=formulation.target_type)
         self.weight = np.empty(0)
         self.version = 0  # changes carried out
+        self.notes: dict[Any, float] = {}  # of a policy, by id
         self.calibration: Any = None  # curves from f to probabilities; gone with every change
         self._keys: list[Key] = []
         self._keys_of: npt.NDArray[Any] | None = None
@@ -136,6 +137,8 @@ class Model:
             self.target, self.weight = target, weight
             self.formulation = settled
             self._keys, self._keys_of = wanted, target
+            for name in self.ledger.ids[change.removed].tolist() if self.notes else ():
+                self.notes.pop(name, None)
             self.ledger.delete(change.removed)
             if change.passing:  # so that their numbers are not given again
                 stay = len(self.ledger)

@@ -51,7 +51,10 @@ def carry_out(
         n_new = len(change.ids)
         while True:
             n = len(model)
-            held = Held(n, n_new, lambda: model.ledger.ids, _solution(model))
+            held = Held(
+                n, n_new, lambda: model.ledger.ids, _solution(model), model.notes,
+                model.ledger.n_seen,
+            )  # fmt: skip
             places = _checked(policy, held)
             if len(places) == 0:
                 break
