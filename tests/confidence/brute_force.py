@@ -6,15 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import adiabat
-from adiabat.estimators import votes
+from adiabat.estimators.kernel import votes
+from adiabat.typing import FloatArray
 
 from oracles import batch_qp
 from oracles.problems import Problem, gram_of
-
-FloatArray = npt.NDArray[np.float64]
 
 # What two solutions of one problem may differ by; ties are far below, differences far above.
 SAME = 1e-7

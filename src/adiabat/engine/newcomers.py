@@ -22,9 +22,7 @@ from adiabat._core.tableau import Pivots
 from adiabat.engine.machine import DEPENDENT
 from adiabat.engine.tableau import MOST_PIVOTS, Tableau
 from adiabat.engine.trial import INSIDE
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Stretches without advance before a newcomer is given up.
 MOST_IDLE = 4

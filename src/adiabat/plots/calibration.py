@@ -11,8 +11,7 @@ import numpy.typing as npt
 from adiabat.estimators.confidence.calibration import calibrated
 from adiabat.estimators.confidence.pair_values import pair_values
 from adiabat.plots.canvas import COLOURS, INK, axes, class_style, legend_beside, pyplot
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class CalibrationDisplay:

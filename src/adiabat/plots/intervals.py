@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from adiabat.estimators.without import own_rows, own_targets
+from adiabat.estimators.what_if.copies import own_rows, own_targets
 from adiabat.plots.canvas import INK, axes, legend_beside, line_style, pyplot
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class IntervalDisplay:

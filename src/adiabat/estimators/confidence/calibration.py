@@ -16,17 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.isotonic import isotonic_regression
 
-from adiabat.estimators import votes
 from adiabat.estimators.confidence.pair_values import pair_values
-from adiabat.estimators.model import Model
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from adiabat.estimators.kernel import votes
+from adiabat.estimators.kernel.model import Model
+from adiabat.typing import BoolArray, FloatArray
 
 CALIBRATIONS = ("sigmoid", "isotonic", "venn_abers")
 # Probabilities that are coupled stay so far away from 0 and 1.

@@ -17,8 +17,7 @@ from adiabat.estimators.confidence.guarantee import guarantee
 from adiabat.estimators.confidence.levels import ROUNDING, check_levels, rank_at
 from adiabat.estimators.confidence.p_values import p_values_of_labels
 from adiabat.estimators.confidence.results import Prediction, PValues
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 NO_LEVELS = np.empty(0)
 

@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat.estimators import votes
+from adiabat.estimators.arguments.labels import label_places
+from adiabat.estimators.arguments.validation import as_csr
 from adiabat.estimators.confidence.folds import models_without
-from adiabat.estimators.labels import label_places
-from adiabat.estimators.validation import as_csr
-from adiabat.estimators.without import own_targets, rows_for
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.estimators.kernel import votes
+from adiabat.estimators.what_if.copies import own_targets, rows_for
+from adiabat.typing import FloatArray, IntArray
 
 
 def cross_p_values(estimator: Any, X: Any, folds: list[IntArray], per_class: bool) -> FloatArray:

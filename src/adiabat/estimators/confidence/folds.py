@@ -8,13 +8,11 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import KFold, check_cv
 
 from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.without import without
-
-IntArray = npt.NDArray[np.int64]
+from adiabat.estimators.what_if.copies import copy_removing
+from adiabat.typing import IntArray
 
 # Folds where cv is not given, as in scikit-learn.
 USUAL = 5
@@ -43,7 +41,7 @@ def models_without(estimator: Any, folds: list[IntArray]) -> Iterator[tuple[IntA
     """Each fold, and the model that never had it."""
     for places in folds:
         if isinstance(estimator, KernelMachine):
-            yield places, without(estimator, places)
+            yield places, copy_removing(estimator, places)
         else:
             twin = deepcopy(estimator)
             twin.__dict__.pop("feature_names_in_", None)

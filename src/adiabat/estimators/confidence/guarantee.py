@@ -32,8 +32,8 @@ import numpy.typing as npt
 from adiabat.estimators.learner import WITH_GAMMA
 from adiabat.retention.everything import All
 from adiabat.retention.window import Window
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 Folds = list[npt.NDArray[np.int64]] | None
 
 

@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.estimators.confidence.folds import models_without
 from adiabat.estimators.confidence.levels import rank_at
-from adiabat.estimators.influence import is_simple
-from adiabat.estimators.model import Model
-from adiabat.estimators.point_kernel import PointKernel
-from adiabat.estimators.removals import machine_values, remove_each, weighty_units
-from adiabat.estimators.without import rows_for, without
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.what_if.copies import copy_removing, rows_for
+from adiabat.estimators.what_if.influence import is_simple
+from adiabat.estimators.what_if.point_kernel import PointKernel
+from adiabat.estimators.what_if.removals import machine_values, remove_each, weighty_units
+from adiabat.typing import FloatArray, IntArray
 
 # Values of left-out models at points, at a time (64 MB).
 MOST_ENTRIES = 1 << 23
@@ -76,7 +73,7 @@ def without_each(estimator: Any, X: Any, n_jobs: int | None = None) -> Elsewhere
             elsewhere[place, part] += removal.elsewhere
     for _, place in set(units).difference(simple):
         gone = np.array([place])
-        view = without(estimator, gone)
+        view = copy_removing(estimator, gone)
         values[place] = view._decide(rows_for(view, estimator, gone))[0, 0]
         elsewhere[place] = view._decide(points_for(estimator, X, gone))[:, 0]
     return Elsewhere(np.abs(model.target - values), elsewhere)

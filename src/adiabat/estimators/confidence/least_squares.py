@@ -16,17 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from adiabat.estimators.arguments.validation import as_csr
 from adiabat.estimators.confidence.folds import models_without
 from adiabat.estimators.confidence.intervals import Elsewhere, left_out, points_for
 from adiabat.estimators.confidence.piecewise import Segments
 from adiabat.estimators.confidence.visits import given_diagonal
-from adiabat.estimators.validation import as_csr
+from adiabat.estimators.least_squares.analysis import trained_on
 from adiabat.lssvm.elimination import PivotedMatrix, factored
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Residuals are compared to this part of their size.
 TIE = 1e-11
@@ -168,7 +166,7 @@ class RowsSmoothed:
         everyone = np.arange(len(self))
         parts = []
         for places in folds:
-            twin = self._estimator._trained_on(self._held, np.setdiff1d(everyone, places))
+            twin = trained_on(self._estimator, self._held, np.setdiff1d(everyone, places))
             said = twin._decide(self._held.X[places])[:, 0]
             parts.append((places, said, twin._decide(self._X)[:, 0]))
         return left_out(self.targets, parts)

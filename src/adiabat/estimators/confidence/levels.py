@@ -12,9 +12,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Of a rank: 1 - 0.9 is not quite 0.1.
 ROUNDING = 1e-9

@@ -11,13 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from adiabat.estimators.confidence.scores import Scores
 from adiabat.estimators.confidence.visits import Points
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 SCORES = ("margin", "loo")
 

@@ -6,12 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from adiabat.estimators.model import Model
-from adiabat.estimators.removals import machine_values, remove_each, weighty_units
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.what_if.removals import machine_values, remove_each, weighty_units
+from adiabat.typing import FloatArray
 
 
 def pair_values(estimator: Any, n_jobs: int | None = None) -> FloatArray:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Parts of a region nearer to each other than this part of their place are one.
 GAP = 1e-12

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import gen_batches
 
 from adiabat.engine.newcomers import Newcomers, Stations
@@ -24,12 +23,11 @@ from adiabat.estimators.confidence.intervals import Elsewhere, without_each, wit
 from adiabat.estimators.confidence.piecewise import Segments
 from adiabat.estimators.confidence.scores import AT_ONCE
 from adiabat.estimators.confidence.visits import Points, Visits
-from adiabat.estimators.model import Model
-from adiabat.estimators.point_kernel import PointKernel
-from adiabat.estimators.removals import machine_values
+from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.what_if.point_kernel import PointKernel
+from adiabat.estimators.what_if.removals import machine_values
+from adiabat.typing import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Residuals = Callable[[float], FloatArray]
 
 # Where the path has to be found by trying: residuals are linear between two targets if they are at

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.confidence.folds import folds_of
@@ -14,8 +13,7 @@ from adiabat.estimators.confidence.guarantee import guarantee
 from adiabat.estimators.confidence.intervals import Evidence, intervals_from
 from adiabat.estimators.confidence.levels import check_levels, rank_at
 from adiabat.estimators.confidence.results import Prediction
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 METHODS = ("full", "jackknife+", "cv+", "minmax")
 

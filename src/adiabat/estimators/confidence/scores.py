@@ -22,13 +22,11 @@ from adiabat.engine.tableau import Tableau
 from adiabat.engine.threads import blas_held
 from adiabat.estimators.confidence.pair_values import pair_values
 from adiabat.estimators.confidence.visits import Points, Visits
-from adiabat.estimators.left_out import values_without
-from adiabat.estimators.model import Model
-from adiabat.estimators.point_kernel import PointKernel
-from adiabat.estimators.removals import machine_values
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.what_if.leave_one_out import leave_one_out_values
+from adiabat.estimators.what_if.point_kernel import PointKernel
+from adiabat.estimators.what_if.removals import machine_values
+from adiabat.typing import FloatArray
 
 # Kernel values of newcomers at a time (8 MB).
 AT_ONCE = 1 << 20
@@ -194,7 +192,7 @@ class Scores:
             return machine_values(view._model)
         if view._supervised:
             return pair_values(view)
-        return values_without(view, None, None)[0][:, None]
+        return leave_one_out_values(view, None, None)[0][:, None]
 
 
 class _Known:

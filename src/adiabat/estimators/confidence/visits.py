@@ -12,14 +12,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.errors import NotOptimalError
+from adiabat.estimators.arguments.validation import as_csr
 from adiabat.estimators.ledger import Ledger
-from adiabat.estimators.validation import as_csr
-from adiabat.estimators.without import independent, nameless
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.estimators.what_if.copies import nameless, own_copy
+from adiabat.typing import FloatArray
 
 
 class Points:
@@ -93,7 +91,7 @@ class Visits:
 
     def _copy(self) -> Any:
         if self._view is None:
-            view = nameless(independent(self._estimator, self._estimator))
+            view = nameless(own_copy(self._estimator, self._estimator))
             view.retain = None
             view._checked_parameters = (view.tol, view.solver, None)
             view._model.ledger = Ledger()
