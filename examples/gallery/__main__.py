@@ -26,6 +26,11 @@ EXAMPLES = [
     "regression",
     "novelty",
     "two_of_many",
+    "intervals",
+    "p_values",
+    "calibration",
+    "coverage",
+    "martingale",
 ]
 HEAD = """\
 # Gallery

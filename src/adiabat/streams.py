@@ -12,6 +12,7 @@ at any time; the model is then fitted again on the samples it holds, in which th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from sklearn.base import clone
 from adiabat.estimators.one_class_svm import OneClassSVM
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svr import SVR
+from adiabat.martingales import Martingale, PowerMartingale, SimpleJumper
 from adiabat.retention import Window
 from adiabat.typing import FloatArray
 
@@ -33,7 +35,9 @@ except ImportError as error:
 
 Features = Mapping[Any, Any]
 
-__all__ = ["RiverAnomalyDetector", "RiverClassifier", "RiverRegressor"]
+__all__ = [
+    "RiverAnomalyDetector", "RiverClassifier", "RiverDriftDetector", "RiverRegressor",
+]  # fmt: skip
 
 
 class _Adapter(base.Estimator):
@@ -165,7 +169,8 @@ class RiverClassifier(_Adapter, base.Classifier):
     --------
     >>> from river import datasets, metrics
     >>> from adiabat import SVC
-    >>> from adiabat.retention import Window
+    >>> from adiabat.martingales import Martingale, PowerMartingale, SimpleJumper
+    from adiabat.retention import Window
     >>> from adiabat.streams import RiverClassifier
     >>> stream = RiverClassifier(SVC(C=10.0, gamma=0.5, retain=Window(100)))
     >>> accuracy = metrics.Accuracy()
@@ -197,12 +202,21 @@ class RiverClassifier(_Adapter, base.Classifier):
         return _plain(self._learner.predict(self._row(self._known(x)))[0])
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> Any:
-        """There are no probabilities: NotImplementedError, with what to do instead."""
-        raise NotImplementedError(
-            "RiverClassifier gives labels and no probabilities, since the machine has none; use "
-            "predict_one, or train river.linear_model.LogisticRegression on "
-            "learner.decision_function"
-        )
+        """Probabilities by label, if the model has a `calibration`; none before it is known.
+
+        They are known once each class has two samples.
+        """
+        if self.model.calibration is None:
+            raise NotImplementedError(
+                "RiverClassifier has no probabilities, since calibration=None: pass "
+                "SVC(calibration='sigmoid', ...), or use predict_one"
+            )
+        held = Counter(target for _, target in self._contents.values())
+        if not held or min(held.values()) < 2:
+            return {}
+        found = self._learner.predict_proba(self._row(self._known(x)))[0]
+        labels = [_plain(label) for label in self._learner.classes_]
+        return dict(zip(labels, found.tolist(), strict=True))
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -288,3 +302,51 @@ class RiverAnomalyDetector(_Adapter, base.AnomalyDetector):
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"model": OneClassSVM(gamma=0.1, nu=0.2, retain=Window(30))}
+
+
+class RiverDriftDetector(base.DriftDetector):
+    """A drift detector on p-values, for River's streams: a bet against exchangeability.
+
+    Give it the smoothed p-value of each sample before that is learned, as by ``predict_p(X,
+    smoothing=True)`` at the sample's own label. An alarm is false on one stream of `odds` at most;
+    after it the detector begins anew.
+
+    Parameters
+    ----------
+    odds : float, default=100.0
+        Capital at which there is an alarm; above 1.
+    betting : {"jumper", "power"}, default="jumper"
+        How it bets (:mod:`adiabat.martingales`).
+
+    Examples
+    --------
+    >>> from adiabat.streams import RiverDriftDetector
+    >>> detector = RiverDriftDetector(odds=20.0, betting="power")
+    >>> alarms = []
+    >>> for p in [0.4, 0.9, 0.2, 0.001, 0.002, 0.7]:
+    ...     detector.update(p)
+    ...     alarms.append(detector.drift_detected)
+    >>> alarms
+    [False, False, False, False, True, False]
+    """
+
+    def __init__(self, odds: float = 100.0, betting: str = "jumper") -> None:
+        super().__init__()
+        if not odds > 1.0:
+            raise ValueError(f"odds={odds!r} must be above 1")
+        if betting not in ("jumper", "power"):
+            raise ValueError(f"betting={betting!r} must be 'jumper' or 'power'")
+        self.odds = odds
+        self.betting = betting
+        self._reset()
+
+    def _reset(self) -> None:
+        super()._reset()
+        kind: type[Martingale] = SimpleJumper if self.betting == "jumper" else PowerMartingale
+        self._martingale = kind()
+
+    def update(self, x: int | float) -> None:
+        """Take one p-value."""
+        if self.drift_detected:
+            self._reset()
+        self._drift_detected = self._martingale.update(float(x)) >= self.odds

@@ -46,7 +46,7 @@ def test_what_changes_nothing_is_taken(model):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"probability": True}, "CalibratedClassifierCV"),
+        ({"probability": True}, "calibration='sigmoid'"),
         ({"max_iter": 100}, r"max_iter=100.*leave max_iter at -1"),
         ({"break_ties": True, "decision_function_shape": "ovo"}, "break_ties must be False"),
     ],

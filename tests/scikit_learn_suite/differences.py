@@ -12,7 +12,7 @@ OF_OTHERS: Final = "(?i)linearsv|liblinear|crammer|NuSV|linear_svm|lsvc|lsvr"
 DIFFERENCES: Final = {
     "sigmoid": "sigmoid is not positive semidefinite, and is refused",
     "^test_probability|^test_unsorted_indices|^test_hasattr_predict_proba":
-        "there are no probabilities; CalibratedClassifierCV gives them",
+        "probabilities are asked for by calibration=",
     "^test_timeout|^test_libsvm_convergence|^test_consistent_decision_function":
         "every fit ends at the optimum: max_iter is -1",
     "^test_negative_(?!.*partial-mask-label-2-SVC)":

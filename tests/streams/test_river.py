@@ -183,6 +183,14 @@ def test_what_was_never_learned_is_passed_over_in_questions(adapter: Any) -> Non
         ask({**known, "a": float("nan")})
 
 
-def test_probabilities_are_refused_in_a_sentence() -> None:
-    with pytest.raises(NotImplementedError, match=r"no probabilities.*use predict_one"):
+def test_probabilities_need_a_calibration() -> None:
+    with pytest.raises(NotImplementedError, match=r"calibration=None.*use predict_one"):
         RiverClassifier(SVC()).predict_proba_one({"a": 1.0})
+    stream = RiverClassifier(SVC(gamma=0.5, calibration="sigmoid"))
+    assert stream.predict_proba_one({"a": 1.0}) == {}
+    for value in (-1.0, -0.5, 0.5, 1.0):
+        assert stream.predict_proba_one({"a": value}) == {}
+        stream.learn_one({"a": value}, value > 0.0)
+    found = stream.predict_proba_one({"a": 1.0})
+    assert set(found) == {False, True}
+    assert sum(found.values()) == pytest.approx(1.0)

@@ -15,6 +15,9 @@ sets is one principal pivot p,
 of which a motion needs its own combination x of columns, and the column of the next pivot. Both
 follow from those of T by the pivots made so far, so that a breakpoint costs some passes over one
 column instead of a product with all columns of the margin, and T is never written.
+
+A newcomer is one row more, x, at the last place: its column is given, and its row of T is the same
+but for signs, T_xN = T_Nx' and T_xS = -T_Sx'.
 """
 
 from libc.math cimport INFINITY, fabs
@@ -23,7 +26,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from adiabat._core.blas cimport asum, axpy
-from adiabat._core.ratio cimport _HIGH, _LEAVING, _LOW, _MARGIN, _PINNED
+from adiabat._core.ratio cimport _FALLING, _HIGH, _LEAVING, _LOW, _MARGIN, _PINNED, _RISING
 
 # Rates below this part of the largest, or of the sums they come from, are rounding.
 cdef double STILL = 1e-11
@@ -45,12 +48,13 @@ cdef class Pivots:
 
     Index 0 is b, but in the arrays that are given. z is what the tableau answers for: b, u in the
     margin, r elsewhere. A row meets its condition where z leaves (bottom, top): the box of a row
-    of the margin, r = 0 of others.
+    of the margin, r = 0 of others. The last place is that of a newcomer, if there is one.
     """
 
     cdef const double[:, ::1] _column      # _column[_slot[j]] is column j of T, if it is there
     cdef const long long[::1] _slot
-    cdef const double[::1] _u, _lo, _hi, _least
+    cdef const double[::1] _u
+    cdef double[::1] _lo, _hi, _least, _own_column, _own_row
     cdef const double[::1] _z_first, _bottom_first, _top_first
     cdef const unsigned char[::1] _role_first
     cdef double[::1] _z, _x, _bottom, _top, _work
@@ -64,16 +68,18 @@ cdef class Pivots:
 
     def __init__(self, columns, slot, u, r, lo, hi, role, least, Py_ssize_t most):
         """`least[i]`: a pivot of row i below it is none. `most`: pivots before giving up."""
-        n = len(u) + 1
+        n = len(u) + 2
         margin = role == _MARGIN
         self._column, self._slot = columns, slot
-        self._u, self._lo, self._hi, self._least = u, lo, hi, least
-        self._z_first = np.append(0.0, np.where(margin, u, r))
+        self._u, self._least = np.append(u, 0.0), np.append(least, 0.0)
+        self._lo, self._hi = np.append(lo, 0.0), np.append(hi, 0.0)
+        self._z_first = np.concatenate([[0.0], np.where(margin, u, r), [0.0]])
         floor = np.where(role == _LOW, 0.0, -np.inf)
         ceiling = np.where(role == _HIGH, 0.0, np.inf)
-        self._bottom_first = np.append(-np.inf, np.where(margin, lo, floor))
-        self._top_first = np.append(np.inf, np.where(margin, hi, ceiling))
-        self._role_first = np.append(_MARGIN, role).astype(np.uint8)
+        self._bottom_first = np.concatenate([[-np.inf], np.where(margin, lo, floor), [-np.inf]])
+        self._top_first = np.concatenate([[np.inf], np.where(margin, hi, ceiling), [np.inf]])
+        self._role_first = np.concatenate([[_MARGIN], role, [_PINNED]]).astype(np.uint8)
+        self._own_column, self._own_row = np.zeros(n), np.zeros(n)
         self._z, self._x, self._work = np.empty(n), np.empty(n), np.empty(n)
         self._bottom, self._top = np.empty(n), np.empty(n)
         self._role = np.empty(n, dtype=np.uint8)
@@ -86,6 +92,7 @@ cdef class Pivots:
         """Start from the optimum at rates x of b, of u in the margin, and of r elsewhere."""
         self._start(length)
         self.x[:] = x
+        self._x[self._x.shape[0] - 1] = 0.0
 
     def stretch(self):
         """To the next breakpoint: the row that meets its condition, or -1 at the arrival."""
@@ -114,17 +121,69 @@ cdef class Pivots:
     @property
     def z(self):
         """b, less what it was, and u in the margin, r elsewhere."""
-        return np.asarray(self._z)
+        return np.asarray(self._z)[:self._z.shape[0] - 1]
 
     @property
     def x(self):
         """Their rates."""
-        return np.asarray(self._x)
+        return np.asarray(self._x)[:self._x.shape[0] - 1]
 
     @property
     def role(self):
         """The roles of rows."""
-        return np.asarray(self._role)[1:]
+        return np.asarray(self._role)[1:self._role.shape[0] - 1]
+
+    # -- newcomers -------------------------------------------------------------------------------
+
+    def admit(self, const double[::1] column, const double[::1] row, double least):
+        """Give the last place to a newcomer, by its column and its row of the tableau."""
+        self._own_column[:] = column
+        self._own_row[:] = row
+        self._least[self._least.shape[0] - 1] = least
+
+    def enter(self, double r, double lo, double hi, double way, double dd, bint stops):
+        """Set out from the optimum to drive the newcomer from 0 by `way`, and sum u by dd.
+
+        r is its residual, [lo, hi] its box; if it `stops`, then where its residual is 0. With
+        way = 0 it rests at 0, and joins the margin if its residual comes to that.
+        """
+        cdef Py_ssize_t x = self._z.shape[0] - 1
+        self._start(1.0)
+        self._lo[x - 1], self._hi[x - 1] = lo, hi
+        self._z[x] = r
+        self._x[:] = 0.0
+        if way != 0.0:
+            self._become(x, _RISING if way > 0.0 else _FALLING)
+            axpy(x + 1, way, &self._own_column[0], &self._x[0])
+            if stops and way > 0.0:
+                self._top[x] = 0.0
+            elif stops:
+                self._bottom[x] = 0.0
+        elif lo < hi:
+            self._become(x, _LOW if lo == 0.0 else _HIGH)
+        if dd != 0.0:
+            self._add_column(0, dd)
+
+    def arrive(self, double u, double dd):
+        """The newcomer is at r = 0 with weight u: the margin holds it there from now on."""
+        cdef Py_ssize_t x = self._z.shape[0] - 1
+        if not self._pivot(x):
+            return False
+        self._become(x, _MARGIN)
+        self._z[x] = u
+        self._x[:] = 0.0
+        self._add_column(0, dd)
+        return True
+
+    @property
+    def newcomer(self):
+        """The role of the newcomer, and its weight in the margin, its residual elsewhere."""
+        cdef Py_ssize_t x = self._z.shape[0] - 1
+        return self._role[x], self._z[x]
+
+    def weigh(self, double[::1] u):
+        """Write the weights of the rows."""
+        self._weights(u)
 
     # -- removals --------------------------------------------------------------------------------
 
@@ -138,7 +197,7 @@ cdef class Pivots:
         cdef int end
         with nogil:
             end = self._without(rows, dd, ask, t)
-            self._weights(&u[0])
+            self._weights(u)
         return end, self._z[0], self.remaining
 
     cdef int _without(self, const long long[::1] rows, double dd, bint ask, double t
@@ -184,9 +243,9 @@ cdef class Pivots:
         memcpy(&self._role[0], &self._role_first[0], n)
         self._n_pivots, self.remaining, self.breakpoints, self.missing = 0, length, 0, -1
 
-    cdef void _weights(self, double* u) noexcept nogil:
+    cdef void _weights(self, double[::1] u) noexcept nogil:
         cdef Py_ssize_t i
-        for i in range(1, self._z.shape[0]):
+        for i in range(1, u.shape[0] + 1):
             if self._role[i] == _MARGIN:
                 u[i - 1] = self._z[i]
             elif self._role[i] == _LEAVING:
@@ -275,10 +334,14 @@ cdef class Pivots:
         """Column j of the tableau after the pivots made so far; False if it is missing."""
         cdef Py_ssize_t i, k, p, n = self._z.shape[0]
         cdef double* column
-        if self._slot[j] < 0:
+        if j == n - 1:
+            memcpy(out, &self._own_column[0], n * sizeof(double))
+        elif self._slot[j] < 0:
             self.missing = j - 1
             return False
-        memcpy(out, &self._column[self._slot[j], 0], n * sizeof(double))
+        else:
+            memcpy(out, &self._column[self._slot[j], 0], (n - 1) * sizeof(double))
+            out[n - 1] = self._own_row[j]
         for k in range(self._n_pivots):
             p, column = self._pivots[k], &self._pivot_columns[k, 0]
             if p == j:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Leaving out every sample of a machine in turn, by pivots of one tableau.
+"""The optimum of one machine, prepared for motions by pivots: every sample left out in turn.
 
 `_core.tableau` says what the tableau is. Its columns are made once and by products of whole
 matrices: those of rows with weight at the start, others when a removal asks for them. With
@@ -94,7 +94,7 @@ class Tableau:
         """Columns of b, of the margin, of all other rows with weight, and of some near by."""
         s, n = self._s, self.machine.n - self._s
         kernel = self._kernel_of(np.arange(n, n + s))
-        lower = sl.cholesky(kernel[:, n:], lower=True)
+        self._lower = lower = sl.cholesky(kernel[:, n:], lower=True)
         self._V, B = np.empty((s, n)), np.empty((s, n))
 
         def solve(part: slice) -> None:
@@ -105,7 +105,7 @@ class Tableau:
         inverse = sl.cho_solve((lower, True), np.eye(s))
         # b before its own pivot, of size -1' inv(K_SS) 1: its column is (q, -a), its row (q, a)
         a, self._q = inverse.sum(axis=0), 1.0 - B.sum(axis=0)
-        self._size = float(a.sum())
+        self._a, self._size = a, float(a.sum())
         T = self.columns
         T[-1, 0] = -1.0 / self._size
         T[-1, 1 : n + 1], T[-1, n + 1 :] = -self._q / self._size, a / self._size
@@ -124,6 +124,27 @@ class Tableau:
         x: FloatArray = t[n:] @ self.columns[: self._s]
         x[1 : n + 1] -= t[:n]
         return x
+
+    def newcomers(self, kernel: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Columns of rows that are not there, and what other columns have for them, one a row.
+
+        `kernel` has their values with the rows by place and `own` those with themselves, both with
+        the shift.
+        """
+        n = self.machine.n - self._s
+        V = sl.solve_triangular(self._lower, kernel[:, n:].T, lower=True)
+        B = sl.solve_triangular(self._lower, V, lower=True, trans=1)
+        q = 1.0 - B.sum(axis=0)
+        T = np.empty((len(kernel), self.machine.n + 2))
+        T[:, 0] = q / self._size
+        T[:, 1 : n + 1] = kernel[:, :n] - V.T @ self._V
+        T[:, 1 : n + 1] += np.multiply.outer(q / self._size, self._q)
+        T[:, n + 1 : -1] = -(B + np.multiply.outer(self._a, q / self._size)).T
+        T[:, -1] = own - np.einsum("ij,ij->j", V, V) + q * q / self._size
+        others = T.copy()
+        others[:, 0] *= -1.0
+        others[:, n + 1 : -1] *= -1.0
+        return T, others
 
     def fill(self, places: IntArray) -> bool:
         """Make the columns of rows outside the margin; False if there is no room."""
@@ -170,11 +191,17 @@ class Tableau:
     # -- the check -------------------------------------------------------------------------------
 
     def optimal(
-        self, U: FloatArray, db: FloatArray, removed: IntArray, gone: FloatArray
+        self,
+        U: FloatArray,
+        db: FloatArray,
+        removed: IntArray,
+        gone: FloatArray,
+        brought: FloatArray | None = None,
     ) -> tuple[BoolArray, FloatArray]:
         """Which rows of U are optimal without some rows, and r of all rows there.
 
-        `removed` has pairs (row of U, place) that may hold any weight, `gone` what sum u has lost.
+        `removed` has pairs (row of U, place) that may hold any weight, `gone` what sum u has lost,
+        `brought` what newcomers add to r.
         """
         n = self.machine.n - self._s
         change = U - self.u
@@ -183,6 +210,8 @@ class Tableau:
         r += change[:, moved] @ self._kernel[self.slot[moved + 1]]
         r += self.r
         r += db[:, None]
+        if brought is not None:
+            r += brought
         violation = np.maximum(np.where(U > self.lo, r, 0.0), np.where(U < self.hi, -r, 0.0))
         violation[removed[:, 0], removed[:, 1]] = 0.0
         outside = np.maximum(self.lo - U, U - self.hi) > self._room

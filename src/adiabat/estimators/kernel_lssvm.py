@@ -15,6 +15,9 @@ from sklearn.utils.validation import check_array
 
 from adiabat.estimators.arguments.labels import OneAgainstRest, require_among
 from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.confidence.intervals import Evidence
+from adiabat.estimators.confidence.least_squares import KernelSmoothed
+from adiabat.estimators.confidence.regressor import ConfidentRegressor
 from adiabat.estimators.kernel_least_squares_machine import KernelLeastSquares
 from adiabat.estimators.what_if.results import LeaveOneOut, LeaveOneOutRegression
 from adiabat.typing import FloatArray
@@ -157,7 +160,7 @@ default="rbf"
         self.classes_ = np.unique(self._model.y)
 
 
-class KernelLSSVR(MultiOutputMixin, RegressorMixin, KernelLeastSquares):
+class KernelLSSVR(ConfidentRegressor, MultiOutputMixin, RegressorMixin, KernelLeastSquares):
     """Least-squares support vector regression with a kernel, learned and unlearned exactly.
 
     The dual of :class:`LSSVR`, for one value or several for each sample: it keeps its rows, the
@@ -255,6 +258,9 @@ default="rbf"
         found = model.left_out()
         values, f_error = self._shaped(found.outputs), self._shaped(found.f_error)
         return LeaveOneOutRegression(model.ledger.ids, model.y.copy(), values, 0, f_error)
+
+    def _evidence(self, X: Any, diagonal: Any) -> Evidence:
+        return KernelSmoothed(self, X, diagonal)
 
     def _shaped(self, outputs: FloatArray) -> FloatArray:
         return outputs[:, 0] if self._model.y.ndim == 1 else outputs

@@ -13,7 +13,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_array
 
 from adiabat.estimators.arguments.validation import MAX_TOL
-from adiabat.estimators.least_squares.analysis import trained_on
+from adiabat.estimators.confidence.least_squares import RowsSmoothed
+from adiabat.estimators.confidence.regressor import check_question, intervals, regions
+from adiabat.estimators.confidence.results import Prediction
+from adiabat.estimators.least_squares.analysis import own_rows, trained_on
 from adiabat.estimators.least_squares.rows import Rows, TargetPlan
 from adiabat.estimators.least_squares_machine import LeastSquaresMachine
 from adiabat.lssvm.machine import LeastSquares
@@ -108,6 +111,64 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
     def predict(self, X: Any) -> FloatArray:
         """Values at some rows."""
         return self._concluded(self._decide(X))[1]
+
+    def predict_interval(
+        self,
+        X: Any,
+        X_train: Any,
+        y_train: Any,
+        confidence_level: Any = 0.9,
+        method: str = "full",
+        cv: Any = None,
+        *,
+        sample_weight: Any = None,
+    ) -> Prediction:
+        """Predictions, and intervals that hold new targets at a chosen confidence.
+
+        Parameters
+        ----------
+        X : array of shape (n_points, n_features)
+            Rows.
+        X_train, y_train, sample_weight
+            The rows that the model was trained on, all of them: it keeps none.
+        confidence_level, method, cv
+            As in :meth:`SVR.predict_interval`.
+
+        Returns
+        -------
+        prediction : ndarray of shape (n_points,)
+        intervals : ndarray of shape (n_points, 2, n_levels)
+            Their ends. The tuple of both has a `guarantee`.
+        """
+        levels = check_question(confidence_level, method, cv)
+        rows = own_rows(self, X_train, y_train, sample_weight)
+        return intervals(self, RowsSmoothed(self, X, rows), levels, method, cv)
+
+    def predict_region(
+        self,
+        X: Any,
+        X_train: Any,
+        y_train: Any,
+        confidence_level: Any = 0.9,
+        *,
+        sample_weight: Any = None,
+    ) -> Prediction:
+        """Predictions, and the exact full conformal set of each row: one interval or several.
+
+        Parameters
+        ----------
+        X, X_train, y_train, confidence_level, sample_weight
+            As in `predict_interval`.
+
+        Returns
+        -------
+        prediction : ndarray of shape (n_points,)
+        regions : list of list of ndarray of shape (n_parts, 2)
+            For each row and each level the ends of the intervals, in order.
+        """
+        levels = check_question(confidence_level, "full", None)
+        rows = own_rows(self, X_train, y_train, sample_weight)
+        return regions(self, RowsSmoothed(self, X, rows), levels)
 
     # -- leaving rows out ------------------------------------------------------------------------
 

@@ -11,13 +11,14 @@ import numpy.typing as npt
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat.estimators.confidence.novelty import ConfidentDetector
 from adiabat.estimators.single_machine import SingleMachine
 from adiabat.estimators.what_if.leave_one_out import leave_one_out_values
 from adiabat.estimators.what_if.results import LeaveOneOutNovelty
 from adiabat.typing import FloatArray
 
 
-class NoveltyDetector(OutlierMixin, SingleMachine):
+class NoveltyDetector(ConfidentDetector, OutlierMixin, SingleMachine):
     """An estimator that says of a sample whether it is like those it has learned."""
 
     _supervised: ClassVar[bool] = False

@@ -21,6 +21,8 @@ from adiabat.estimators.arguments.labels import (
     require_among,
 )
 from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS, as_csr, read_only
+from adiabat.estimators.confidence.calibration import CALIBRATIONS
+from adiabat.estimators.confidence.classifier import ConfidentClassifier
 from adiabat.estimators.kernel import votes
 from adiabat.estimators.kernel.libsvm_parameters import (
     LIBSVM_CONSTRAINTS,
@@ -42,7 +44,7 @@ from adiabat.typing import FloatArray, IntArray
 FEW_LABELS = 256
 
 
-class SVC(LibsvmParameters, ClassifierMixin, AlongC, KernelMachine):
+class SVC(LibsvmParameters, ConfidentClassifier, ClassifierMixin, AlongC, KernelMachine):
     """C-support vector classification that learns and unlearns exactly.
 
     After every `partial_fit`, `forget`, `revise` and `update` the model is the one that a full
@@ -82,8 +84,9 @@ default="rbf"
     break_ties : bool, default=False
         Changes nothing: `predict` is the class of the largest decision value, as with True.
     probability : False
-        There are no probabilities; wrap the model in :class:`sklearn.calibration.\
-CalibratedClassifierCV`.
+        Probabilities are asked for by `calibration`.
+    calibration : {"sigmoid", "isotonic", "venn_abers"} or None, default=None
+        With it there is `predict_proba`, fitted on exact leave-one-out and unlearned with the rows.
     random_state : any, default=None
         Changes nothing: nothing here is random.
 
@@ -136,6 +139,7 @@ CalibratedClassifierCV`.
         "random_state": ["random_state"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "calibration": [StrOptions(set(CALIBRATIONS)), None],
     }
 
     def __init__(
@@ -157,6 +161,7 @@ CalibratedClassifierCV`.
         break_ties: bool = False,
         probability: bool = False,
         random_state: Any = None,
+        calibration: str | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -175,13 +180,14 @@ CalibratedClassifierCV`.
         self.break_ties = break_ties
         self.probability = probability
         self.random_state = random_state
+        self.calibration = calibration
 
     def _validate_params(self) -> None:
         super()._validate_params()
         if self.probability:
             raise ValueError(
-                "probability=True: the machine has no probabilities; use "
-                "CalibratedClassifierCV(SVC(...), ensemble=False) of sklearn.calibration"
+                "probability=True: which probabilities? Pass calibration='sigmoid', as "
+                "scikit-learn has them, 'isotonic' or 'venn_abers' instead"
             )
 
     # -- learn ------------------------------------------------------------------------------------
@@ -395,6 +401,7 @@ CalibratedClassifierCV`.
 
     def _after_change(self) -> None:
         model = self._model
+        model.calibration = None
         codes = self._classes_known().codes(model.target)
         self.classes_ = label_array([self._classes_known().label[code] for code in codes])
 

@@ -15,6 +15,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.confidence.intervals import Evidence
+from adiabat.estimators.confidence.regions import MachineEvidence
+from adiabat.estimators.confidence.regressor import ConfidentRegressor
 from adiabat.estimators.kernel.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
 from adiabat.estimators.kernel.regularization import AlongC, Shape
 from adiabat.estimators.kernel.scikit_learn import plain_svr
@@ -26,7 +29,7 @@ from adiabat.retention import Policy
 from adiabat.typing import FloatArray
 
 
-class SVR(LibsvmParameters, RegressorMixin, AlongC, SingleMachine):
+class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMachine):
     """Epsilon-support vector regression that learns and unlearns exactly.
 
     After every `partial_fit`, `forget`, `revise`, `update` and `retune` the model is the one that
@@ -163,6 +166,9 @@ class SVR(LibsvmParameters, RegressorMixin, AlongC, SingleMachine):
         return plain_svr(self)
 
     # -- within ----------------------------------------------------------------------------------
+
+    def _evidence(self, X: Any, diagonal: Any) -> Evidence:
+        return MachineEvidence(self, X, diagonal)
 
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
         targets = check_array(

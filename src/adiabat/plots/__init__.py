@@ -5,6 +5,8 @@ They need matplotlib: ``pip install 'adiabat[plots]'``. Sets and classes are tol
 and filling, curves by line style, so that nothing rests on colour alone.
 """
 
+from adiabat.plots.calibration import CalibrationDisplay
+from adiabat.plots.intervals import IntervalDisplay
 from adiabat.plots.leave_one_out import LeaveOneOutDisplay
 from adiabat.plots.margin import MarginDisplay
 from adiabat.plots.regularization_path import RegularizationPathDisplay
@@ -12,6 +14,8 @@ from adiabat.plots.trajectory import TrajectoryDisplay
 from adiabat.plots.update import UpdateDisplay
 
 __all__ = [
+    "CalibrationDisplay",
+    "IntervalDisplay",
     "LeaveOneOutDisplay",
     "MarginDisplay",
     "RegularizationPathDisplay",

@@ -12,6 +12,7 @@ that are, out of how many. A policy of one's own is a class with one method::
             return range(0, held.n - held.n_new, 2)
 """
 
+from adiabat.retention.adaptive import Adaptive
 from adiabat.retention.budget import Budget
 from adiabat.retention.everything import All
 from adiabat.retention.policy import Held, Policy, register
@@ -19,4 +20,6 @@ from adiabat.retention.reserve import Reserve
 from adiabat.retention.support import Support
 from adiabat.retention.window import Window
 
-__all__ = ["All", "Budget", "Held", "Policy", "Reserve", "Support", "Window", "register"]
+__all__ = [
+    "Adaptive", "All", "Budget", "Held", "Policy", "Reserve", "Support", "Window", "register",
+]  # fmt: skip

@@ -42,6 +42,10 @@ class Held:
     decided : ndarray of bool
         False for samples in no machine that has support vectors yet, such as those of a classifier
         that has seen one class.
+    notes : dict
+        A number for a sample, by id, that a policy wants to keep; it leaves with the sample.
+    n_seen : int
+        Samples ever learned.
     """
 
     def __init__(
@@ -50,11 +54,15 @@ class Held:
         n_new: int,
         ids: Callable[[], npt.NDArray[Any]],
         solution: tuple[FloatArray, FloatArray, BoolArray] | None = None,
+        notes: dict[Any, float] | None = None,
+        n_seen: int = 0,
     ) -> None:
         self.n = n
         self.n_new = n_new
         self._ids = ids
         self._solution = solution
+        self.notes = {} if notes is None else notes
+        self.n_seen = n_seen
 
     @cached_property
     def ids(self) -> npt.NDArray[Any]:

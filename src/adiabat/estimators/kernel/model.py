@@ -40,6 +40,8 @@ class Model:
         self.target: npt.NDArray[Any] = np.empty(0, dtype=formulation.target_type)
         self.weight = np.empty(0)
         self.version = 0  # changes carried out
+        self.notes: dict[Any, float] = {}  # of a policy, by id
+        self.calibration: Any = None  # curves from f to probabilities; gone with every change
         self.keys: list[Key] = []  # of the machines, for the targets `keys_of`
         self.keys_of: npt.NDArray[Any] | None = None
 

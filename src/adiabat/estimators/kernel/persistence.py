@@ -34,7 +34,7 @@ _ROW_ARRAYS = ("u", "margin")
 # A file from before they existed leaves them at their defaults.
 _LATER_PARAMETERS = {
     "retain", "shrinking", "cache_size", "verbose", "max_iter", "break_ties", "probability",
-    "random_state",
+    "random_state", "calibration",
 }  # fmt: skip
 
 
@@ -47,6 +47,7 @@ def pack(model: Model) -> dict[str, Any]:
         "ledger": model.ledger.copy(),
         "target": model.target.copy(),
         "weight": model.weight.copy(),
+        "notes": dict(model.notes),
         "machines": [],  # a list: skops writes no tuples as keys
     }
     if model.kernel.name == "precomputed":
@@ -65,6 +66,7 @@ def unpack(state: dict[str, Any]) -> Model:
     formulation = state["formulation"]
     model = Model(state["kernel"], state["tol"], formulation, state["ledger"])
     model.target, model.weight = state["target"], state["weight"]
+    model.notes = dict(state.get("notes", {}))
     if state["X"] is None:
         return model
     model.position = model.solver.samples.add(state["X"])

@@ -105,6 +105,8 @@ class Plan:
         model.position = where.take(self.position)
         model.target, model.weight = self.target, self.weight
         model.keys, model.keys_of = self._keys, self.target
+        for name in model.ledger.ids[change.removed].tolist() if model.notes else ():
+            model.notes.pop(name, None)
         model.ledger.delete(change.removed)
         if change.passing:  # so that their numbers are not given again
             stay = len(model.ledger)

@@ -35,7 +35,10 @@ def retain(
     n_new, n_left = len(change.ids), 0
     while True:
         n = len(model)
-        places = _checked(policy, Held(n, n_new, lambda: model.ledger.ids, _solution(model)))
+        held = Held(
+            n, n_new, lambda: model.ledger.ids, _solution(model), model.notes, model.ledger.n_seen
+        )
+        places = _checked(policy, held)
         if len(places):
             step.solve(model, SampleChange(removed=places), method, trace)
             step.commit_part()

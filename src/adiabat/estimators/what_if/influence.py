@@ -46,7 +46,7 @@ def influence(
     X = _points(estimator, X_val)
     known = PointKernel(model, X)
     matters = who_matters(model)
-    apart = [place for place in matters if not _is_simple(model, place)]
+    apart = [place for place in matters if not is_simple(model, place)]
     simple = sorted(set(matters) - set(apart))
     if X.shape[0] * max(len(model), len(simple) * len(model.machines)) > MOST_ENTRIES:
         apart, simple = matters, []
@@ -64,7 +64,7 @@ def influence(
     return replace(found, n_removals=len(matters))
 
 
-def _is_simple(model: Model, place: int) -> bool:
+def is_simple(model: Model, place: int) -> bool:
     """Whether there are the same machines without a sample, and others keep their rows."""
     formulation: Any = model.formulation
     others = np.arange(len(model)) != place
