@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array
 
@@ -27,6 +26,7 @@ from adiabat.estimators.point_kernel import PointKernel
 from adiabat.estimators.removals import remove_each, weighty_units
 from adiabat.estimators.validation import as_csr
 from adiabat.estimators.without import branch_of, without
+from adiabat.estimators.workers import ask_each
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -72,24 +72,37 @@ def influence(
         raise ValueError("influence needs a model of two samples or more; this one has one")
     y, judge = prepared(estimator, X_val, y_val, loss)
     X = _points(estimator, X_val)
-    known = PointKernel(model, X)
     matters = who_matters(model)
     apart = [place for place in matters if not _is_simple(model, place)]
     simple = sorted(set(matters) - set(apart))
     if X.shape[0] * max(len(model), len(simple) * len(model.machines)) > MOST_ENTRIES:
         apart, simple = matters, []
 
-    def lost_without(gone: list[int]) -> float:
-        view = without(estimator, np.array(gone, dtype=np.int64))
-        view._decide = lambda _: known.decide(view._model)
-        return float(judge(y, decision(estimator, view, X)))
-
-    found = changes_of_loss(model, apart, lost_without, n_jobs)
+    scale = _Scale(estimator, X, y, judge)
+    found = changes_of_loss(model, apart, _lost_without, scale, n_jobs)
     view = branch_of(estimator)
-    for place, moved in _values_without(estimator, simple, known, n_jobs):
+    for place, moved in _values_without(estimator, simple, scale.known, n_jobs):
         view._decide = lambda _, moved=moved: moved
         found.change[place] = float(judge(y, decision(estimator, view, X))) - found.loss
     return replace(found, n_removals=len(matters))
+
+
+class _Scale:
+    """What a removal is weighed with: the model, the points and the loss."""
+
+    def __init__(self, estimator: Any, X: Any, y: npt.NDArray[Any], judge: Any) -> None:
+        self.estimator, self.X, self.y, self.judge = estimator, X, y, judge
+        self.known = PointKernel(estimator._model, X)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Scale, (self.estimator, self.X, self.y, self.judge)
+
+
+def _lost_without(scale: _Scale, gone: list[int]) -> float:
+    estimator = scale.estimator
+    view = without(estimator, np.array(gone, dtype=np.int64))
+    view._decide = lambda _: scale.known.decide(view._model)
+    return float(scale.judge(scale.y, decision(estimator, view, scale.X)))
 
 
 def _is_simple(model: Model, place: int) -> bool:
@@ -123,14 +136,16 @@ def _values_without(
 
 
 def changes_of_loss(
-    model: Model, places: list[int], lost_without: Callable[[list[int]], float], n_jobs: int | None
+    model: Model,
+    places: list[int],
+    lost_without: Callable[[Any, list[int]], float],
+    held: Any,
+    n_jobs: int | None,
 ) -> Influence:
     """What becomes of the loss without each of these samples; without the others it stays."""
     with blas_held():
-        start = lost_without([])
-        found = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(lost_without)([place]) for place in places
-        )
+        start = lost_without(held, [])
+        found = ask_each(lost_without, held, [[place] for place in places], n_jobs)
     change = np.zeros(len(model))
     change[places] = np.array(found) - start
     return Influence(model.ledger.ids, change, start, len(places))
