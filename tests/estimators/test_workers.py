@@ -46,7 +46,7 @@ def cluster():
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as made,
         distributed.Client(made),
     ):
@@ -117,7 +117,7 @@ def test_pieces_are_more_than_workers_and_keep_their_order() -> None:
     with joblib.parallel_config(backend="threading", n_jobs=2):
         pieces = ask_pieces(lambda held, piece: list(piece), None, range(19), None)
     assert len(pieces) == 2 * workers.PIECES
-    assert sum(pieces, []) == list(range(19))
+    assert [item for piece in pieces for item in piece] == list(range(19))
     assert ask_pieces(slowly, None, [], 2) == []
 
 

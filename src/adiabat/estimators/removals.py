@@ -87,7 +87,7 @@ def remove_each(
             return _remove_some(estimator, units, {}, ask, points, counter.tick, None)
         if shared:
             return _remove_in_threads(estimator, units, workers, ask, points, counter.tick)
-        held = (estimator, {}, ask, points)
+        held: tuple[Any, ...] = (estimator, {}, ask, points)
         parts = ask_pieces(_remove_piece, held, units, n_jobs, counter.tick)
     return [removal for part in parts for removal in part]
 

@@ -136,6 +136,12 @@ def _scaled(Z: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray | None
     return Q, E if E.any() else None
 
 
+def two_product(s: FloatArray, Z: FloatArray) -> list[FloatArray]:
+    """Terms, one or two, that add up to s Z without rounding; s is a column."""
+    Q, lost = _scaled(Z, s[:, 0])
+    return [Q] if lost is None else [Q, lost]
+
+
 def _upper_half(a: FloatArray) -> FloatArray:
     c = _SPLITTER * a
     return np.asarray(c - (c - a))
