@@ -16,6 +16,8 @@ SPARE: Final = 1.5
 _NUMBER: Final = 8  # bytes
 # Arrays of a machine with an entry for each of its rows, and what an update copies of them.
 _ARRAYS: Final = 24
+# Fewer bytes are taken without asking the system, which takes as long as a small update.
+_WORTH_ASKING: Final = 4e6
 _UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
@@ -34,6 +36,13 @@ def require_room(needed: float, limit: float | None, what: str) -> None:
             f"{what} needs about {readable(needed)}, and {readable(there)} {source}. Use fewer "
             "rows, retain=, a kernel with fewer support vectors, or more memory"
         )
+
+
+def require_columns(n: int, n_columns: int) -> None:
+    """MemoryError if so many kernel columns of n values are more than there is room for."""
+    needed = float(_NUMBER * n * n_columns)
+    if needed >= _WORTH_ASKING:
+        require_room(needed, None, f"Keeping {n_columns} more kernel columns of {n} rows")
 
 
 def available_bytes() -> float | None:
