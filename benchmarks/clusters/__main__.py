@@ -45,14 +45,14 @@ def bits(model: Any) -> bytes:
     return bytes(model.coef_.tobytes() + np.asarray(model.intercept_).tobytes())
 
 
-def kills(times: int) -> None:
-    X, y = rows(60_000, 30)
+def kills(times: int, n: int) -> None:
+    X, y = rows(n, 30)
     wanted = None
     for n_workers, n_parts in ((1, 1), (1, 16), (2, 2), (2, 16)):
         with cluster(n_workers) as made, distributed.Client(made):
             found = bits(LSSVC().fit(spread(X, n_parts), spread(y, n_parts)))
         wanted = wanted or found
-        print(f"{n_parts} partitions, {n_workers} workers: same bits {found == wanted}")
+        print(f"{n_parts} partitions, {n_workers} workers: same bits {found == wanted}", flush=True)
     with cluster() as made, distributed.Client(made) as client:
         same = killed = 0
         for _ in range(times):
@@ -62,6 +62,7 @@ def kills(times: int) -> None:
             same += bits(LSSVC().fit(spread(X, 16), spread(y, 16))) == wanted
             timer.join()
             killed += 1
+            print(f"killed {killed}, same bits {same}", flush=True)
             client.wait_for_workers(2)
         print(f"{killed} workers killed during fit: same bits {same} times")
 
@@ -114,7 +115,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=60_000)
     asked = parser.parse_args()
     if asked.what == "kills":
-        kills(asked.times)
+        kills(asked.times, asked.rows)
     elif asked.what == "memory":
         memory()
     elif asked.what == "noisy":

@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV
 
 import adiabat
 from adiabat import SVC, SVR
-from adiabat.estimators import workers
-from adiabat.estimators.workers import Parcel, ask_each, ask_pieces
+from adiabat.estimators.what_if import workers
+from adiabat.estimators.what_if.workers import Parcel, ask_each, ask_pieces
 
 TIGHT = 1e-9
 

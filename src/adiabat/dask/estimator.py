@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from adiabat.dask.cluster import client_for
 from adiabat.dask.collections import lazily
-from adiabat.estimators.without import nameless
+from adiabat.estimators.what_if.copies import nameless
 
 
 class ClusterEstimator(BaseEstimator):

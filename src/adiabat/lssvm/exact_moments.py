@@ -17,14 +17,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.twofold import add_matrix
 from adiabat.lssvm.exact_products import BLOCK_ROWS, two_product
 from adiabat.lssvm.moments import Moments, parts_needed
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 _PIECE_BITS: Final = 21
 _DIGIT_BITS: Final = 32

@@ -23,13 +23,12 @@ from sklearn.base import clone, is_classifier
 from adiabat._core.kernel_values import multiply
 from adiabat.certificate import EPSILON, ROUNDINGS
 from adiabat.engine.threads import pool_for
-from adiabat.estimators.validation import as_csr, check_weights
+from adiabat.estimators.arguments.validation import as_csr, check_weights
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel
 from adiabat.preprocessing.moments import Moments
+from adiabat.typing import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Kernel values at once (64 MB).
 _BLOCK_ENTRIES: Final = 1 << 23
 
@@ -83,7 +82,6 @@ class Decider:
     keys: tuple[Any, ...]
     code_of: dict[Any, int] | None  # None for numbers
     tol: float
-    typical: FloatArray  # sizes |K||u| of a typical row of each machine
     unit: FloatArray  # what tol is measured in, of a typical row of each machine
 
 
@@ -174,7 +172,7 @@ def look(part: Part, asked: tuple[Any, Decider], own: tuple[IntArray, int]) -> L
             r = f[at, column] - rows.t
             violation = np.where(rows.hi > 0.0, -r, np.where(rows.lo < 0.0, r, 0.0))
             violation = np.maximum(violation, 0.0)
-            terms = np.maximum(sizes[at, column], decider.typical[column])
+            terms = sizes[at, column]  # of the row alone, which is stricter than the judge
             rounding = ROUNDINGS * EPSILON * (terms + abs(decider.biases[column]) + np.abs(rows.t))
             allowed = decider.tol * np.maximum(np.abs(rows.t), decider.unit[column]) + rounding
             found.compare(violation, allowed, rounding, places[at])

@@ -12,14 +12,13 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 
 from adiabat.engine.threads import blas_held
 from adiabat.errors import NotLearnedError
-from adiabat.estimators.labels import label_array, label_places
-from adiabat.estimators.least_squares import LeastSquaresMachine
-from adiabat.estimators.least_squares_rows import Plan
+from adiabat.estimators.arguments.labels import label_array, label_places
+from adiabat.estimators.least_squares.rows import TargetPlan
+from adiabat.estimators.least_squares_machine import LeastSquaresMachine
 from adiabat.estimators.lssvc import one_against_rest
 from adiabat.feature_maps import FeatureMap
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
@@ -28,8 +27,6 @@ from adiabat.lssvm.exact_moments import ExactMoments
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.machine import LeastSquares
 from adiabat.lssvm.moments import Moments, NotSettled
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class RowSums:
@@ -189,14 +186,14 @@ class RowSums:
         if named and not np.array_equal(self.names, other.names):
             raise ValueError("X has columns of other names, or in another order, than before")
 
-    def _plan(self, made: Any) -> Plan:
+    def _plan(self, made: Any) -> TargetPlan:
         n = self.sums.n_targets
         if is_classifier(made):
             labels = label_array(list(self.counts))
             state = (labels, list(self.counts.values()))
-            return Plan(list(range(n)), one_against_rest(n), [], state)
+            return TargetPlan(list(range(n)), one_against_rest(n), [], state)
         made._flat = self.flat
-        return Plan(list(range(n)), np.vstack([np.zeros(n), np.eye(n)]), [])
+        return TargetPlan(list(range(n)), np.vstack([np.zeros(n), np.eye(n)]), [])
 
     def _solved(self, made: Any, moments: Moments, rho: float) -> LeastSquares:
         try:

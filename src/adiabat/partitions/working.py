@@ -27,11 +27,10 @@ from sklearn.base import clone, is_classifier
 from adiabat.certificate import Certificate
 from adiabat.engine.memory import estimated_bytes, require_room
 from adiabat.errors import IdError
-from adiabat.estimators.labels import label_array
+from adiabat.estimators.arguments.labels import label_array
 from adiabat.partitions.looks import Decider, Look, Rows, Survey, look, seeds, survey
+from adiabat.typing import IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Ask = Callable[[Callable[..., Any], Any, Sequence[Any]], list[Any]]
 
 # Rows to start from, and violators learned in a round, in all.
@@ -188,7 +187,6 @@ class Working:
             keys=tuple(key for key, _ in model.machines),
             code_of=code_of,
             tol=model.solver.tol,
-            typical=np.array([machine.typical for machine in machines]),
             unit=np.array(
                 [float(np.median(np.abs(m.t))) or abs(m.b) if m.n else 0.0 for m in machines]
             ),

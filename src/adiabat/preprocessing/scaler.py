@@ -20,8 +20,7 @@ from sklearn.utils.validation import (
 from adiabat.inputs import require_csr
 from adiabat.preprocessing.moments import Moments
 from adiabat.preprocessing.weights import check_weights
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _LEARNED = ("mean_", "var_", "scale_", "n_samples_seen_")
 
