@@ -14,14 +14,16 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.analysis.folds import Folds, folds_of
+from adiabat.estimators.what_if.workers import ask_each
 from adiabat.typing import FloatArray, IntArray
+
+Split = tuple[IntArray, IntArray]  # places of the training set and of the test set
 
 
 def cross_validate(
@@ -81,11 +83,8 @@ def cross_validate(
     folds = _folds(model, X, y, sample_weight)
     score = _scorer(model, scoring)
     splits = _splits(model, folds, cv, groups)
-    work = [
-        delayed(_one_fold)(folds, train, test, score, return_train_score, return_estimator)
-        for train, test in splits
-    ]
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(work)
+    wanted = (score, return_train_score, return_estimator)
+    found = ask_each(_one_fold, (folds, *wanted), splits, n_jobs)
     out: dict[str, Any] = {
         name: np.array([fold[name] for fold in found]) for name in ("fit_time", "score_time")
     }
@@ -159,17 +158,14 @@ def validation_curve(
     if isinstance(scoring, (list, tuple, set, dict)):
         raise ValueError(f"scoring={scoring!r} has several scorers; validation_curve takes one")
     score = _scorer(model, scoring)
-    work = [
-        delayed(_one_curve)(folds, train, test, score, param_name, values)
-        for train, test in _splits(model, folds, cv, groups)
-    ]
-    found = np.array(Parallel(n_jobs=n_jobs, prefer="threads")(work))  # folds, values, 2
+    splits = _splits(model, folds, cv, groups)
+    held = (folds, score, param_name, values)
+    found = np.array(ask_each(_one_curve, held, splits, n_jobs))  # folds, values, 2
     return found[:, :, 0].T.copy(), found[:, :, 1].T.copy()
 
 
-def _one_fold(
-    folds: Folds, train: IntArray, test: IntArray, score: Any, with_train: bool, keep: bool
-) -> dict[str, Any]:
+def _one_fold(held: tuple[Folds, Any, bool, bool], split: Split) -> dict[str, Any]:
+    (folds, score, with_train, keep), (train, test) = held, split
     started = time.perf_counter()
     view = folds.trained_on(train)
     fitted = time.perf_counter()
@@ -183,9 +179,8 @@ def _one_fold(
     return out
 
 
-def _one_curve(
-    folds: Folds, train: IntArray, test: IntArray, score: Any, name: str, values: list[Any]
-) -> list[tuple[float, float]]:
+def _one_curve(held: tuple[Folds, Any, str, list[Any]], split: Split) -> list[tuple[float, float]]:
+    (folds, score, name, values), (train, test) = held, split
     view = folds.trained_on(train)
     curve = []
     for value in values:
@@ -213,7 +208,7 @@ def _folds(model: Any, X: Any, y: Any, sample_weight: Any) -> Folds:
     return folds_of(model, X, y, sample_weight)
 
 
-def _splits(model: Any, folds: Folds, cv: Any, groups: Any) -> list[tuple[IntArray, IntArray]]:
+def _splits(model: Any, folds: Folds, cv: Any, groups: Any) -> list[Split]:
     """Training and test places of each fold, checked."""
     if groups is not None and len(groups) != folds.n:
         raise ValueError(

@@ -18,6 +18,7 @@ from adiabat._core.kernel_values import Rows
 from adiabat._core.sparse_rows import SparseRows
 from adiabat._core.thin import Thin
 from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
+from adiabat.engine.memory import require_columns
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
 from adiabat.typing import FloatArray, IntArray
@@ -176,6 +177,7 @@ class Samples:
         return slots
 
     def _fill(self, positions: IntArray) -> None:
+        require_columns(self.n, len(positions))
         step = max(1, BLOCK_ENTRIES // max(1, self.n))
         for start in range(0, len(positions), step):
             part = positions[start : start + step]

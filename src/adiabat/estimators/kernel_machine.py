@@ -357,7 +357,7 @@ class KernelMachine(SampleKeeper[Model]):
             decision values) that gives a number. Of more than two classes, the hinge is that of
             the row's own decision value less the largest other.
         n_jobs : int or None, default=None
-            Samples removed at a time, in threads.
+            Samples removed at a time, as in joblib; threads unless a backend is set.
 
         Returns
         -------

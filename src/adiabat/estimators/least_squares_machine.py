@@ -439,15 +439,15 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         added = self._rows(X, y, sample_weight, reset=True)
         if added.weights is not None:
             require_force(added.weights)
-        self._map = None
-        if self.feature_map is not None:
-            self._map = self._fitted_map(added.X)
-        self._held_parameters = {name: getattr(self, name) for name in _HELD}
-        if self.feature_map is not None:
-            self._held_parameters["feature_map"] = clone(self.feature_map)
+        self._map = None if self.feature_map is None else self._fitted_map(added.X)
+        self._hold()
         self.__dict__.pop("_model", None)
         self._hashes = RowHashes.empty() if self.remember == "hashes" else None
         self._apply(added, added_none(added), started, n_added=len(added))
+
+    def _hold(self) -> None:
+        """Remember the parameters that shape the model."""
+        self._held_parameters = {name: clone(getattr(self, name), safe=False) for name in _HELD}
 
     def _fitted_map(self, X: Any) -> Any:
         """The feature map for rows like these."""

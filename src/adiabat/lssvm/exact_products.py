@@ -125,6 +125,12 @@ def _cut(Z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     return H, L if L.any() else None
 
 
+def two_product(s: FloatArray, Z: FloatArray) -> list[FloatArray]:
+    """Terms, one or two, that add up to s Z without rounding; s is a column."""
+    Q, lost = _scaled(Z, s[:, 0])
+    return [Q] if lost is None else [Q, lost]
+
+
 def _scaled(Z: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     """The product s Z, and what rounding took from it (Dekker's product)."""
     Q = s[:, None] * Z

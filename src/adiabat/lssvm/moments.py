@@ -118,13 +118,13 @@ class Moments:
                 taken = small.add(phi, t)
             if taken < len(phi):
                 before = self.diagonal()
-                self._round(self._add_block(phi[taken:], t[taken:], s, sign, rho), before)
+                self.count_rounding(self._add_block(phi[taken:], t[taken:], s, sign, rho), before)
             self.n += int(sign) * len(phi)
             self.n_heavy += int(sign) * (len(phi) if s is None else int(np.count_nonzero(s)))
         if small is not None:
             before = self.diagonal()
             add_matrix(self.hi, self.lo, small.total, sign, self.rest)
-            self._round(1, before)
+            self.count_rounding(1, before)
 
     def _add_block(
         self, phi: FloatArray, t: FloatArray, s: FloatArray | None, sign: float, rho: float
@@ -133,7 +133,7 @@ class Moments:
         Z = self._rows(phi, t)
         squares = np.einsum("ij,ij->j", Z, Z) * (1.0 if s is None else float(s.max()))
         size = float(squares.sum())
-        self._widen(parts_needed(size, rho))
+        self.widen(parts_needed(size, rho))
         if len(Z) <= _ONE_BY_ONE:
             return self._add_each(Z, s, sign)
         cuts = _cuts_needed(size, rho)
@@ -168,7 +168,7 @@ class Moments:
         """How many parts an entry of M has."""
         return 2 if self.rest is None else 2 + len(self.rest)
 
-    def _widen(self, parts: int) -> None:
+    def widen(self, parts: int) -> None:
         """Give entries of M so many parts at least."""
         if parts > MOST_PARTS:
             raise NotSettled(f"moments would need {parts} parts of 52 bits, of {MOST_PARTS}")
@@ -178,7 +178,7 @@ class Moments:
                 rest[: len(self.rest)] = self.rest
             self.rest = rest
 
-    def _round(self, additions: int, before: FloatArray) -> None:
+    def count_rounding(self, additions: int, before: FloatArray) -> None:
         """Count what so many additions may have rounded away."""
         largest = np.maximum(np.maximum(before, self.diagonal()), 0.0)
         self.lost += additions * 2.0 ** -(_PART_BITS * self.parts) * largest
@@ -194,9 +194,9 @@ class Moments:
     def join(self, other: Moments, sign: float) -> None:
         """Add (sign = 1) or take off (sign = -1) the moments of other rows."""
         before = self.diagonal()
-        self._widen(other.parts)
+        self.widen(other.parts)
         add_twofold(self.hi, self.lo, other.hi, other.lo, sign, self.rest, other.rest)
-        self._round(1, np.maximum(before, other.diagonal()))
+        self.count_rounding(1, np.maximum(before, other.diagonal()))
         # by Cauchy's inequality the roots of the sums bound the sum of the two errors
         self.lost += other.lost
         self.n += int(sign) * other.n

@@ -57,6 +57,12 @@ class ExactSums:
         value = sign * (amount.totals[0] << (amount.unit - self.unit))
         self.totals = [total + value for total in self.totals]
 
+    def join(self, other: ExactSums) -> None:
+        """Add the sums of other entries, column by column."""
+        self._lower_unit(other.unit)
+        left = other.unit - self.unit
+        self.totals = [a + (b << left) for a, b in zip(self.totals, other.totals, strict=True)]
+
     def _count(self, columns: IntArray, term: FloatArray, exponent: IntArray, sign: int) -> None:
         """Add term * 2^exponent to the columns."""
         mantissa, shift = np.frexp(term)

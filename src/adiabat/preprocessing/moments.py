@@ -66,6 +66,13 @@ class Moments:
             self.values.add(columns, [*before, x], sign)
             self.squares.add(columns, [*before, x, x], sign)
 
+    def joined(self, other: Moments) -> Moments:
+        """The sums over the rows of both."""
+        twin = self.copy()
+        for name in _NAMES:
+            getattr(twin, name).join(getattr(other, name))
+        return twin
+
     def fault(self) -> int | None:
         """The first column whose sums no rows can have, else None."""
         zipped = zip(

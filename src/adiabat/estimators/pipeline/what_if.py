@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 
 from adiabat.engine.threads import blas_held
@@ -35,6 +34,7 @@ from adiabat.estimators.what_if.results import (
     LeaveOut,
     Preview,
 )
+from adiabat.estimators.what_if.workers import ask_each
 from adiabat.typing import FloatArray, IntArray
 
 
@@ -57,7 +57,7 @@ class ScaledWhatIf(ScaledMachine):
         decisions : bool, default=True
             Whether decision values are wanted (classifiers).
         n_jobs : int or None, default=None
-            Samples left out at a time, as in joblib; threads, unless the scaling is held and
+            Samples left out at a time, as in joblib; threads, unless
             :func:`joblib.parallel_config` says otherwise.
         progress : callable, optional
             Called with (removals done, removals in all).
@@ -105,8 +105,9 @@ class ScaledWhatIf(ScaledMachine):
         LeaveOut
         """
         self._require_ready("leave out")
-        ask = None if self._holds(hold_scaling) else self._ask
-        return leave_out(self.estimator_, groups, n_jobs, ask)
+        if self._holds(hold_scaling):
+            return leave_out(self.estimator_, groups, n_jobs)
+        return leave_out(self.estimator_, groups, n_jobs, type(self)._ask, self)
 
     def preview(
         self,
@@ -174,7 +175,8 @@ class ScaledWhatIf(ScaledMachine):
         X_val, y_val, loss
             As in the machine's own `influence`.
         n_jobs : int or None, default=None
-            Samples removed at a time, in threads.
+            Samples removed at a time, as in joblib; threads, unless
+            :func:`joblib.parallel_config` says otherwise.
         hold_scaling : bool, default=False
             As in `leave_one_out`.
 
@@ -189,15 +191,10 @@ class ScaledWhatIf(ScaledMachine):
             found = machine.influence(self.scaler_.transform(points), y_val, loss, n_jobs)
             return found  # type: ignore[no-any-return]
         y, score = prepared(machine, points, y_val, loss)
-
-        def lost_without(gone: list[int]) -> float:
-            view = self._without(np.array(gone, dtype=np.int64))
-            rows = view.scaler_.transform(points)
-            return float(score(y, decision(machine, view.estimator_, rows)))
-
+        everyone = list(range(len(self._model)))
         return changes_of_loss(
-            self._model, list(range(len(self._model))), lost_without, n_jobs
-        )  # fmt: skip
+            self._model, everyone, _lost_without, (self, points, y, score), n_jobs
+        )
 
     # -- within ----------------------------------------------------------------------------------
 
@@ -224,14 +221,24 @@ class ScaledWhatIf(ScaledMachine):
         self, n_jobs: int | None, progress: Progress | None
     ) -> tuple[FloatArray, npt.NDArray[Any]]:
         """The same of every sample alone."""
-        n = len(self._model)
-        values, predictions = [], []
-        with blas_held():
-            work = (delayed(self._ask)(np.array([place])) for place in range(n))
-            parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
-            for value, prediction in parallel(work):
-                values.append(value)
-                predictions.append(prediction)
+        places = [np.array([place]) for place in range(len(self._model))]
+        done = 0
+
+        def answered(more: int) -> None:
+            nonlocal done
+            for _ in range(more):
+                done += 1
                 if progress is not None:
-                    progress(len(values), n)
+                    progress(done, len(places))
+
+        with blas_held():
+            found = ask_each(type(self)._ask, self, places, n_jobs, answered)
+        values, predictions = zip(*found, strict=True)
         return np.concatenate(values), np.concatenate(predictions)
+
+
+def _lost_without(held: tuple[Any, Any, Any, Any], gone: list[int]) -> float:
+    pipeline, points, y, score = held
+    view = pipeline._without(np.array(gone, dtype=np.int64))
+    rows = view.scaler_.transform(points)
+    return float(score(y, decision(pipeline.estimator_, view.estimator_, rows)))

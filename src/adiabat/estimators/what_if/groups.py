@@ -8,27 +8,34 @@ work, unless b hangs on them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 
 from adiabat.estimators.arguments.labels import label_places
 from adiabat.estimators.kernel import votes
 from adiabat.estimators.what_if.copies import copy_removing, own_targets, rows_for
 from adiabat.estimators.what_if.results import LeaveOut
+from adiabat.estimators.what_if.workers import ask_each
 from adiabat.typing import FloatArray, IntArray
 
-Ask = Callable[[IntArray], tuple[FloatArray, npt.NDArray[Any]]]
+Answer = tuple[FloatArray, npt.NDArray[Any]]
+Ask = Callable[[Any, IntArray], Answer]
 
 
-def leave_out(estimator: Any, groups: Any, n_jobs: int | None, ask: Ask | None = None) -> LeaveOut:
+def leave_out(
+    estimator: Any,
+    groups: Any,
+    n_jobs: int | None,
+    ask: Ask | None = None,
+    whole: Any = None,
+) -> LeaveOut:
     """Leave every group out in turn; see `KernelMachine.leave_out`.
 
-    `ask` gives decision values and predictions for samples, by place, without them.
+    `ask` gives decision values and predictions of `whole`, by default the estimator, for samples,
+    by place, without them.
     """
     model = estimator._model
     names, members = places_of_groups(groups, model.ledger)
@@ -38,9 +45,7 @@ def leave_out(estimator: Any, groups: Any, n_jobs: int | None, ask: Ask | None =
                 f"groups has one group, {name!r}, with all {len(model)} samples, and nothing "
                 "would be left without it; use two groups or more"
             )
-    ask = partial(_asked, estimator) if ask is None else ask
-    work: list[Callable[[], Any]] = [delayed(ask)(places) for places in members]
-    parts = Parallel(n_jobs=n_jobs, prefer="threads")(work)
+    parts = ask_each(ask or _asked, estimator if whole is None else whole, members, n_jobs)
     at = np.concatenate(members)
     order = np.argsort(at, kind="stable")
     target = own_targets(estimator)
@@ -91,7 +96,7 @@ def _first(groups: Any) -> Any:
     return next(iter(groups), 0) if hasattr(groups, "__iter__") else 0
 
 
-def _asked(estimator: Any, places: IntArray) -> tuple[FloatArray, npt.NDArray[Any]]:
+def _asked(estimator: Any, places: IntArray) -> Answer:
     view = copy_removing(estimator, places)
     X = rows_for(view, estimator, places)
     return said_of(estimator, view, X, places)

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array
 
@@ -28,6 +27,7 @@ from adiabat.estimators.what_if.groups import shaped_as
 from adiabat.estimators.what_if.point_kernel import PointKernel
 from adiabat.estimators.what_if.removals import remove_each, weighty_units
 from adiabat.estimators.what_if.results import Influence
+from adiabat.estimators.what_if.workers import ask_each
 from adiabat.typing import FloatArray, IntArray
 
 # Kernel values of validation points with samples, at most, that are kept at once (512 MB).
@@ -44,24 +44,37 @@ def influence(
         raise ValueError("influence needs a model of two samples or more; this one has one")
     y, score = prepared(estimator, X_val, y_val, loss)
     X = _points(estimator, X_val)
-    known = PointKernel(model, X)
     matters = who_matters(model)
     apart = [place for place in matters if not is_simple(model, place)]
     simple = sorted(set(matters) - set(apart))
     if X.shape[0] * max(len(model), len(simple) * len(model.machines)) > MOST_ENTRIES:
         apart, simple = matters, []
 
-    def lost_without(gone: list[int]) -> float:
-        view = copy_removing(estimator, np.array(gone, dtype=np.int64))
-        view._decide = lambda _: known.decide(view._model)
-        return float(score(y, decision(estimator, view, X)))
-
-    found = changes_of_loss(model, apart, lost_without, n_jobs)
+    scale = _Scale(estimator, X, y, score)
+    found = changes_of_loss(model, apart, _lost_without, scale, n_jobs)
     view = shared_copy(estimator)
-    for place, moved in _values_without(estimator, simple, known, n_jobs):
+    for place, moved in _values_without(estimator, simple, scale.known, n_jobs):
         view._decide = lambda _, moved=moved: moved
         found.change[place] = float(score(y, decision(estimator, view, X))) - found.loss
     return replace(found, n_removals=len(matters))
+
+
+class _Scale:
+    """What a removal is weighed with: the model, the points and the loss."""
+
+    def __init__(self, estimator: Any, X: Any, y: npt.NDArray[Any], score: Any) -> None:
+        self.estimator, self.X, self.y, self.score = estimator, X, y, score
+        self.known = PointKernel(estimator._model, X)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Scale, (self.estimator, self.X, self.y, self.score)
+
+
+def _lost_without(scale: _Scale, gone: list[int]) -> float:
+    estimator = scale.estimator
+    view = copy_removing(estimator, np.array(gone, dtype=np.int64))
+    view._decide = lambda _: scale.known.decide(view._model)
+    return float(scale.score(scale.y, decision(estimator, view, scale.X)))
 
 
 def is_simple(model: Model, place: int) -> bool:
@@ -95,14 +108,16 @@ def _values_without(
 
 
 def changes_of_loss(
-    model: Model, places: list[int], lost_without: Callable[[list[int]], float], n_jobs: int | None
+    model: Model,
+    places: list[int],
+    lost_without: Callable[[Any, list[int]], float],
+    held: Any,
+    n_jobs: int | None,
 ) -> Influence:
     """What becomes of the loss without each of these samples; without the others it stays."""
     with blas_held():
-        start = lost_without([])
-        found = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(lost_without)([place]) for place in places
-        )
+        start = lost_without(held, [])
+        found = ask_each(lost_without, held, [[place] for place in places], n_jobs)
     change = np.zeros(len(model))
     change[places] = np.array(found) - start
     return Influence(model.ledger.ids, change, start, len(places))

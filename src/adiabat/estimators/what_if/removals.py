@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from joblib.parallel import get_active_backend
 from sklearn.utils import gen_batches
 
 from adiabat.engine.machine import Machine
@@ -24,6 +23,7 @@ from adiabat.engine.tableau import Remover, Tableau
 from adiabat.engine.threads import blas_held
 from adiabat.engine.trial import INSIDE, Removal, Trial
 from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.what_if.workers import ask_pieces, effective_workers
 from adiabat.typing import FloatArray, IntArray
 
 Progress = Callable[[int, int], None]
@@ -78,35 +78,45 @@ def remove_each(
 
     `points`: kernel values by position of points where its change is wanted as well.
     """
-    backend, active = get_active_backend(prefer="threads")
-    wanted = active if n_jobs is None else n_jobs
-    workers = max(1, min(backend.effective_n_jobs(wanted), len(units)))
-    shared = bool(getattr(backend, "supports_sharedmem", False))
+    workers, shared = effective_workers(n_jobs, len(units))
     counter = _Counter(len(units), progress)
-    tick, stop = (counter.tick, threading.Event()) if shared else (None, None)
-    found: list[Removal] = []
     with blas_held():
         if workers == 1:
             return _remove_some(estimator, units, {}, ask, points, counter.tick, None)
-        parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
-        with parallel:
-            try:
-                for part in _by_machine(units) if shared else [units]:
-                    tableaux = {part[0][0]: _tableau(estimator, part[0][0])} if shared else {}
-                    shares: list[list[Removal]] = [[]] * workers
-                    for k, share in parallel(
-                        delayed(_remove_share)(
-                            estimator, part, k, workers, tableaux, ask, points, tick, stop
-                        )
-                        for k in range(workers)
-                    ):
-                        shares[k] = share
-                        if not shared:
-                            counter.tick(len(share))
-                    found += [shares[i % workers][i // workers] for i in range(len(part))]
-            finally:
-                if stop is not None:
-                    stop.set()
+        if shared:
+            return _remove_in_threads(estimator, units, workers, ask, points, counter.tick)
+        held: tuple[Any, ...] = (estimator, {}, ask, points)
+        parts = ask_pieces(_remove_piece, held, units, n_jobs, counter.tick)
+    return [removal for part in parts for removal in part]
+
+
+def _remove_in_threads(
+    estimator: Any,
+    units: list[Unit],
+    workers: int,
+    ask: bool,
+    points: FloatArray | None,
+    tick: Tick,
+) -> list[Removal]:
+    """Threads take turns at the units of a machine, whose tableau they share."""
+    stop = threading.Event()
+    found: list[Removal] = []
+    parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
+    with parallel:
+        try:
+            for part in _by_machine(units):
+                tableaux = {part[0][0]: _tableau(estimator, part[0][0])}
+                shares: list[list[Removal]] = [[]] * workers
+                for k, share in parallel(
+                    delayed(_remove_share)(
+                        estimator, part, k, workers, tableaux, ask, points, tick, stop
+                    )
+                    for k in range(workers)
+                ):
+                    shares[k] = share
+                found += [shares[i % workers][i // workers] for i in range(len(part))]
+        finally:
+            stop.set()
     return found
 
 
@@ -136,17 +146,18 @@ def _tableau(estimator: Any, column: int) -> Tableau | None:
 
 
 def _remove_share(
-    estimator: Any,
-    units: list[Unit],
-    k: int,
-    workers: int,
-    tableaux: dict[int, Tableau | None],
-    ask: bool,
-    points: FloatArray | None,
-    tick: Tick | None,
-    stop: threading.Event | None,
+    estimator: Any, units: list[Unit], k: int, workers: int, *rest: Any
 ) -> tuple[int, list[Removal]]:
-    return k, _remove_some(estimator, units[k::workers], tableaux, ask, points, tick, stop)
+    return k, _remove_some(estimator, units[k::workers], *rest)
+
+
+def _remove_piece(held: Any, units: list[Unit]) -> list[Removal]:
+    """The same in a process, which keeps the tableaux that it made beside the model."""
+    estimator, tableaux, ask, points = held
+    for column, _ in units:
+        if column not in tableaux:
+            tableaux[column] = _tableau(estimator, column)
+    return _remove_some(estimator, units, tableaux, ask, points, None, None)
 
 
 def _remove_some(

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Models of rows that are spread over a Dask cluster (``pip install 'adiabat[dask]'``).
+
+`LSSVC` and `LSSVR` add up exact sums of the partitions: the same bits for any number of partitions
+and workers, and after a worker was lost. `SVC` and `SVR` leave the rows where they are and hold the
+few that matter; their certificate is over all rows.
+"""
+
+from adiabat.dask.kernel_machines import SVC, SVR
+from adiabat.dask.least_squares import LSSVC, LSSVR
+
+__all__ = ["LSSVC", "LSSVR", "SVC", "SVR"]

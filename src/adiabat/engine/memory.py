@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much memory a kernel machine will take, said before it is taken.
+
+What grows is the kernel columns: a column of n values for each sample that carries weight, and half
+as many again for those that lately did. A process that takes more than there is, is killed without
+a word; so that the estimate is compared with what is there, or with a limit, beforehand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+#: Columns are kept for samples that lately carried weight as well: half as many again.
+SPARE: Final = 1.5
+_NUMBER: Final = 8  # bytes
+# Arrays of a machine with an entry for each of its rows, and what an update copies of them.
+_ARRAYS: Final = 24
+# Fewer bytes are taken without asking the system, which takes as long as a small update.
+_WORTH_ASKING: Final = 4e6
+_UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+def estimated_bytes(n: int, n_features: int, n_support: int, n_machines: int = 1) -> float:
+    """Bytes at the peak of learning n dense samples of which so many carry weight."""
+    columns = SPARE * n_support * n
+    return _NUMBER * (columns + n * (2.0 * n_features + _ARRAYS * n_machines))
+
+
+def require_room(needed: float, limit: float | None, what: str) -> None:
+    """MemoryError if so many bytes are more than the limit, or than there are."""
+    there = available_bytes() if limit is None else limit
+    if there is not None and needed > there:
+        source = "are free" if limit is None else "are allowed (memory_limit)"
+        raise MemoryError(
+            f"{what} needs about {readable(needed)}, and {readable(there)} {source}. Use fewer "
+            "rows, retain=, a kernel with fewer support vectors, or more memory"
+        )
+
+
+def require_columns(n: int, n_columns: int) -> None:
+    """MemoryError if so many kernel columns of n values are more than there is room for."""
+    needed = float(_NUMBER * n * n_columns)
+    if needed >= _WORTH_ASKING:
+        require_room(needed, None, f"Keeping {n_columns} more kernel columns of {n} rows")
+
+
+def available_bytes() -> float | None:
+    """Bytes that this process may still take; None if the system does not say."""
+    found = [value for value in (_free(), _left_by_group()) if value is not None]
+    return min(found, default=None)
+
+
+def readable(size: float) -> str:
+    """A number of bytes in words."""
+    for unit, factor in _UNITS:
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def _free() -> float | None:
+    try:
+        text = Path("/proc/meminfo").read_text()
+        line = next(line for line in text.splitlines() if line.startswith("MemAvailable:"))
+        return 1024.0 * int(line.split()[1])
+    except (OSError, StopIteration, ValueError, IndexError):
+        return None
+
+
+def _left_by_group() -> float | None:
+    """What the control group of a container leaves; None if it has no limit."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        most = float((group / "memory.max").read_text())
+        return most - float((group / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None

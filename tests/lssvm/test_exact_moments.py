@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Moments without rounding: equal to fractions, and the same digits in any order."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from adiabat.lssvm.exact_moments import ExactMoments
+from adiabat.lssvm.moments import NotSettled
+
+WIDTH = 3
+
+
+def some_rows(seed: int, spread: int, weighted: bool):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    phi = rng.normal(size=(n, WIDTH)) * 10.0 ** rng.integers(-spread, spread + 1, size=(n, WIDTH))
+    phi[rng.random(size=phi.shape) < 0.2] = 0.0
+    t = rng.integers(0, 2, size=(n, 1)).astype(float)
+    return phi, t, rng.random(n) if weighted else None
+
+
+def taken(rows, places=slice(None)) -> ExactMoments:
+    phi, t, s = rows
+    found = ExactMoments(WIDTH, 1)
+    found.add(phi[places], t[places], None if s is None else s[places])
+    return found
+
+
+def value(moments: ExactMoments, i: int, j: int) -> Fraction:
+    return sum(
+        (
+            Fraction(int(digit)) * Fraction(2) ** (32 * (moments.lowest + k))
+            for k, digit in enumerate(moments.digits[:, i, j])
+        ),
+        Fraction(0),
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("spread", [0, 3, 14, 100])
+def test_every_sum_is_that_of_fractions(spread: int, weighted: bool) -> None:
+    phi, t, s = rows = some_rows(spread, spread, weighted)
+    Z = np.hstack([phi, np.ones((len(phi), 1)), t])
+    weights = [Fraction(1)] * len(Z) if s is None else [Fraction(w) for w in s]
+    found = taken(rows)
+    rounded = found.rounded(1.0)
+    parts = [rounded.hi, rounded.lo, *([] if rounded.rest is None else rounded.rest)]
+    for i in range(Z.shape[1]):
+        for j in range(i, Z.shape[1]):
+            exact = sum(
+                (w * Fraction(z[i]) * Fraction(z[j]) for w, z in zip(weights, Z, strict=True)),
+                Fraction(0),
+            )
+            assert value(found, i, j) == value(found, j, i) == exact
+            off = abs(exact - sum((Fraction(float(part[i, j])) for part in parts), Fraction(0)))
+            assert off**2 <= Fraction(rounded.lost[i]) * Fraction(rounded.lost[j])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_digits_do_not_depend_on_the_order_or_on_what_came_and_went(seed: int) -> None:
+    rows = some_rows(seed, 8, seed % 2 == 0)
+    n = len(rows[0])
+    rng = np.random.default_rng(seed)
+    order, cut = rng.permutation(n), int(rng.integers(0, n + 1))
+    whole, first, rest = taken(rows), taken(rows, order[:cut]), taken(rows, order[cut:])
+    rest.join(first, 1)
+    assert rest.same_as(whole)
+    rest.join(whole, -1)
+    assert len(rest.digits) == 0 and rest.n == 0
+    rest.join(whole, 1)
+    assert rest.same_as(whole)
+
+
+def test_targets_can_be_put_in_another_order() -> None:
+    phi, t, _ = some_rows(1, 2, False)
+    both = ExactMoments(WIDTH, 2)
+    both.add(phi, np.hstack([t, 1.0 - t]), None)
+    other = ExactMoments(WIDTH, 2)
+    other.add(phi, np.hstack([1.0 - t, t]), None)
+    assert both.arranged([1, 0]).same_as(other)
+    assert both.arranged([0]).same_as(taken((phi, t, None)))
+    assert value(both.arranged([0, None]), WIDTH + 2, 0) == 0
+
+
+def test_sums_beyond_float64_are_refused() -> None:
+    found = ExactMoments(1, 0)
+    found.add(np.array([[1e200]]), np.zeros((1, 0)), None)
+    with pytest.raises(NotSettled, match="overflow"):
+        found.rounded(1.0)
