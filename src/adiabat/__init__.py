@@ -43,12 +43,17 @@ if TYPE_CHECKING:
     from adiabat.estimators.svc import SVC
     from adiabat.estimators.svdd import SVDD
     from adiabat.estimators.svr import SVR
+    from adiabat.preprocessing.columns import ColumnTransformer
+    from adiabat.preprocessing.encoder import OneHotEncoder
+    from adiabat.preprocessing.imputer import SimpleImputer
     from adiabat.preprocessing.scaler import StandardScaler
+    from adiabat.preprocessing.scalers import MinMaxScaler, RobustScaler
     from adiabat.store import create_store, open_store, restore_store
     from adiabat.versions import show_versions
 
 _HOMES = {
     "Certificate": "certificate",
+    "ColumnTransformer": "preprocessing.columns",
     "IncrementalPipeline": "estimators.pipeline",
     "Influence": "estimators.influence",
     "KernelLSSVC": "estimators.kernel_lssvm",
@@ -57,12 +62,16 @@ _HOMES = {
     "LSSVR": "estimators.lssvr",
     "LeaveOneOut": "estimators.leave_one_out",
     "LeaveOut": "estimators.leave_out",
+    "MinMaxScaler": "preprocessing.scalers",
     "OneClassSVM": "estimators.one_class_svm",
+    "OneHotEncoder": "preprocessing.encoder",
     "Preview": "estimators.preview",
     "RegularizationPath": "estimators.regularization",
+    "RobustScaler": "preprocessing.scalers",
     "SVC": "estimators.svc",
     "SVDD": "estimators.svdd",
     "SVR": "estimators.svr",
+    "SimpleImputer": "preprocessing.imputer",
     "StandardScaler": "preprocessing.scaler",
     "UpdateReport": "engine.report",
     "create_store": "store",
@@ -85,6 +94,7 @@ __all__ = [
     "SVR",
     "AdiabatError",
     "Certificate",
+    "ColumnTransformer",
     "IdError",
     "IncrementalPipeline",
     "IndefiniteKernelError",
@@ -94,12 +104,16 @@ __all__ = [
     "KernelLSSVR",
     "LeaveOneOut",
     "LeaveOut",
+    "MinMaxScaler",
     "ModelFileError",
     "NotLearnedError",
     "NotOptimalError",
     "OneClassSVM",
+    "OneHotEncoder",
     "Preview",
     "RegularizationPath",
+    "RobustScaler",
+    "SimpleImputer",
     "StandardScaler",
     "StoreDamagedError",
     "StoreError",

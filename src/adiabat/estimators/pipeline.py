@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scaler and machine as one model that learns and unlearns: the verbs of a machine."""
+"""Transformers and machine as one model that learns and unlearns: the verbs of a machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,11 +27,8 @@ from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.pipeline_file import SavedPipeline
 from adiabat.estimators.scaled_machine import unless_ones, with_rows
 from adiabat.estimators.scaled_what_if import ScaledWhatIf
-from adiabat.estimators.validation import (
-    as_csr,
-    check_rows,
-    check_weights,
-)
+from adiabat.estimators.validation import check_weights
+from adiabat.preprocessing.composition import fit_to
 from adiabat.preprocessing.scaler import StandardScaler
 
 FloatArray = npt.NDArray[np.float64]
@@ -43,14 +40,17 @@ def _machine_has(name: str) -> Callable[[Any], bool]:
 
 
 class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
-    """A standard scaler in front of a kernel machine, learning and unlearning as one.
+    """Transformers in front of a kernel machine, learning and unlearning as one.
 
     Parameters
     ----------
     estimator : SVC, SVR, OneClassSVM or SVDD
         The machine; it is cloned. Any kernel but ``"precomputed"``.
-    scaler : StandardScaler or None, default=None
-        The scaler, cloned; None is ``StandardScaler()``.
+    scaler : transformer or None, default=None
+        What is done to the rows first, cloned; None is ``StandardScaler()``. One of adiabat's
+        (`StandardScaler`, `MinMaxScaler`, `RobustScaler`, `SimpleImputer`, `OneHotEncoder`,
+        `ColumnTransformer`), one of scikit-learn's that takes nothing from the rows, or a
+        :class:`sklearn.pipeline.Pipeline` of them. Rows may then have text and gaps.
     mode : {"exact", "held"}, default="exact"
         ``"exact"``: after every change the pipeline is the one refitted to the rows it then holds,
         scaling, ``gamma="scale"`` and balanced class weights included. Every change solves all
@@ -63,8 +63,8 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
     ----------
     estimator_ : estimator
         The fitted machine, on scaled rows.
-    scaler_ : StandardScaler
-        The scaling in force.
+    scaler_ : transformer
+        The scaling in force; columns stand in it by their numbers.
     ids_ : ndarray
         Ids of the samples held, in the order in which they were learned.
     classes_ : ndarray
@@ -78,7 +78,8 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
 
     Notes
     -----
-    `sample_weight` weighs rows in the scaler as it does in the machine.
+    `sample_weight` weighs rows in a `StandardScaler` as it does in the machine; the other
+    transformers count every row once, as scikit-learn's do.
 
     Examples
     --------
@@ -93,13 +94,11 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [KernelMachine],
-        "scaler": [StandardScaler, None],
+        "scaler": [HasMethods(["fit", "transform"]), None],
         "mode": [StrOptions({"exact", "held"})],
     }
 
-    def __init__(
-        self, estimator: Any, scaler: StandardScaler | None = None, mode: str = "exact"
-    ) -> None:
+    def __init__(self, estimator: Any, scaler: Any = None, mode: str = "exact") -> None:
         self.estimator = estimator
         self.scaler = scaler
         self.mode = mode
@@ -200,7 +199,7 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
             weights = model.weight[places]
             if sample_weight is not None:
                 weights = check_weights(sample_weight, len(places))
-            rows = self._raw[places] if X is None else as_csr(check_rows(self, X))
+            rows = self._raw[places] if X is None else self._check_given(X)
             if rows.shape[0] != len(places):
                 raise ValueError(f"X has {rows.shape[0]} rows, ids has {len(places)}")
             if not len(places):
@@ -210,10 +209,15 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
             reweighed = bool((weights != model.weight[places]).any())
             scaler = self.scaler_
             if X is not None or reweighed:
-                scaler = self._scaler_after(places, rows, weights, raw)
-            scaled = None if X is None else scaler.transform(rows)
-            change, formulation = machine._revision(places, scaled, y, sample_weight)
-            self._carry_out(change, formulation, scaler, raw, started, trace, n_revised=len(places))
+                after = model.weight.copy()
+                after[places] = weights
+                scaler = self._scaler_after(places, rows, weights, raw, after)
+            with all_or_nothing(machine):
+                scaled = None if X is None else self._widened(scaler, rows)
+                change, formulation = machine._revision(places, scaled, y, sample_weight)
+                self._carry_out(
+                    change, formulation, scaler, raw, started, trace, n_revised=len(places)
+                )
         return self
 
     def update(
@@ -289,7 +293,7 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         self._require_ready("refresh")
         model = self._model
         with all_or_nothing(self):
-            scaler = self._fresh_scaler().fit(self._raw, sample_weight=unless_ones(model.weight))
+            scaler = fit_to(clone(self.scaler_), self._raw, unless_ones(model.weight))
             self._carry_out(
                 Change(ids=[]), model.formulation, scaler, self._raw, started, anew=True
             )
@@ -358,7 +362,12 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
             setattr(tags, name, getattr(own, name))
-        tags.input_tags.sparse = own.input_tags.sparse and not self._fresh_scaler().with_mean
+        given = get_tags(self._fresh_scaler()).input_tags
+        tags.input_tags.sparse = own.input_tags.sparse and given.sparse
+        if self.scaler is not None and not isinstance(self.scaler, StandardScaler):
+            tags.input_tags.allow_nan = given.allow_nan
+            tags.input_tags.string = given.string
+            tags.input_tags.categorical = given.categorical
         return tags
 
     def _ready(self) -> Any:
@@ -366,4 +375,4 @@ class IncrementalPipeline(SavedPipeline, ScaledWhatIf):
         return self.estimator_
 
     def _scaled(self, X: Any) -> Any:
-        return self.scaler_.transform(check_rows(self, X))
+        return self.scaler_.transform(self._check_given(X))
