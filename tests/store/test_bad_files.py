@@ -13,11 +13,6 @@ GOOD = "name,income,age,colour,good\n"
 ROW = "p1,0.5,1.5,red,yes\n"
 
 FILES = {
-    "wrong delimiter": (
-        "rows.csv",
-        (GOOD + ROW).replace(",", ";"),
-        ["single column", "';'", "delimiter"],
-    ),
     "missing id column": ("rows.csv", "income,age,colour,good\n1,2,red,yes\n", ["'name'", "ids"]),
     "missing label column": ("rows.csv", "name,income,age,colour\np1,1,2,red\n", ["'good'"]),
     "missing feature column": ("rows.csv", "name,income,colour,good\np1,1,red,yes\n", ["'age'"]),

@@ -14,6 +14,7 @@ except ImportError:
 import adiabat
 from adiabat.cli import (
     backup,
+    columns,
     cv,
     export,
     forget,
@@ -58,6 +59,7 @@ for _command in (
     backup.backup,
     restore.restore,
     info.info,
+    columns.columns,
 ):
     app.command()(_command)
 

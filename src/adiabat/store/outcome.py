@@ -45,6 +45,8 @@ class Outcome:
         The columns of features, if this operation fixed them.
     found : list of str
         What `repair` found wrong with the model; empty if nothing was.
+    reference : str or None
+        Under which it is in the log.
     """
 
     operation: str
@@ -60,6 +62,7 @@ class Outcome:
     moved: dict[str, Any] | None
     settled: Any
     found: list[str] = field(default_factory=list)
+    reference: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain JSON."""
@@ -111,7 +114,7 @@ class Watch:
             "certificate": certificate_fields(model.last_update_.certificate) if fitted else None,
             "model_seconds": float(model.last_update_.seconds) if fitted else 0.0,
             "moved": moved,
-            "settled": None if self._had_columns else change.settings.features,
+            "settled": None if self._had_columns else _columns(change),
             "found": list(found),
         }
 
@@ -124,8 +127,17 @@ class Watch:
             hash=None if entry is None else entry.hash,
             seconds=time.perf_counter() - self._started,
             dry_run=self._dry_run,
+            reference=None if entry is None else entry.body["reference"],
             **self._fields,
         )
+
+
+def _columns(change: Change) -> Any:
+    """The columns that were fixed, with those values that were."""
+    features = change.settings.features
+    if change.settings.impute is None or not isinstance(features, list):
+        return features
+    return [{"name": column["name"], "kind": column["kind"]} for column in features]
 
 
 def _decisions(change: Change) -> tuple[dict[int, Any], set[int]]:

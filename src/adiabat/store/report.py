@@ -99,7 +99,7 @@ def _facts(settings: Settings, entries: Sequence[log.Entry]) -> dict[str, Any]:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         facts["Features"] = ", ".join(names[:_NAMED]) + more
     for column in categories:
-        facts[f"Categories of {column['name']}"] = ", ".join(column["values"])
+        facts[f"Categories of {column['name']}"] = ", ".join(filter(None, column["values"]))
     facts["Made"] = _time(entries[0].body["time"])
     facts["Last change"] = f"{_time(entries[-1].body['time'])}, entry {entries[-1].seq}"
     facts["Head of the log"] = entries[-1].hash

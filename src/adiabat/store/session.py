@@ -33,7 +33,14 @@ from adiabat.store.lock import writing
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Keys, require_signed, sign
 from adiabat.store.state import pack_model, unpack_model
-from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine, set_sizes
+from adiabat.store.tasks import (
+    TASKS,
+    certificate_fields,
+    is_fitted,
+    machine,
+    new_model,
+    set_sizes,
+)
 
 
 class Abandoned(Exception):
@@ -228,7 +235,7 @@ class Session:
     def _new_model(self, settings: Settings) -> Any:
         """An estimator of these settings that has learned nothing."""
         try:
-            return TASKS[settings.task].create(settings.parameters, settings.scale)
+            return new_model(settings)
         except (ValueError, TypeError) as error:
             raise StoreDamagedError(
                 f"{self.folder!r} has settings of which no model can be made ({error}); restore a "

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from adiabat.archive import HeldArchive, pack_archive, unpack_archive
 from adiabat.estimators.loading import load
 from adiabat.store.settings import Settings
-from adiabat.store.tasks import TASKS, is_fitted
+from adiabat.store.tasks import TASKS, is_fitted, new_model
 
 _NAME: Final = "the model of the store"
 _FEATURES: Final = ("X", "X_data", "X_indices", "X_indptr")
@@ -39,7 +39,7 @@ def unpack_model(blob: bytes, settings: Settings, X: Any) -> Any:
     """
     task = TASKS[settings.task]
     if not blob:
-        return task.create(settings.parameters, settings.scale)
+        return new_model(settings)
     manifest, arrays = unpack_archive(blob, _NAME)
     if task.keeps_rows:
         arrays.update(_feature_arrays(X))

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from adiabat.errors import StoreError
@@ -17,6 +19,7 @@ from adiabat.store.analysis import (
 )
 from adiabat.store.changes import (
     add_batch,
+    add_column,
     correct_records,
     erase_records,
     follow_parameters,
@@ -32,7 +35,7 @@ from adiabat.store.encoding import (
 )
 from adiabat.store.exports import predictions
 from adiabat.store.folder import DATABASE
-from adiabat.store.lookup import find_records, names_of, require_new
+from adiabat.store.lookup import find_records, names_of, new_ones, require_new
 from adiabat.store.outcome import Outcome, Watch
 from adiabat.store.outgoing import Outgoing
 from adiabat.store.repair import repair
@@ -130,6 +133,7 @@ class Store(Outgoing):
             "task": settings.task,
             "parameters": plain(settings.parameters),
             "scale": settings.scale,
+            "impute": settings.impute,
             "id": settings.id_column,
             "label": settings.label_column,
             "rows": rows,
@@ -146,7 +150,9 @@ class Store(Outgoing):
             "bytes": os.path.getsize(os.path.join(self.path, DATABASE)),
         }
 
-    def predict(self, data: Any, *, delimiter: str | None = None) -> dict[str, Any]:
+    def predict(
+        self, data: Any, *, delimiter: str | None = None, decimal: str | None = None
+    ) -> dict[str, Any]:
         """Predictions for the rows of a file or data frame.
 
         Returns
@@ -154,7 +160,7 @@ class Store(Outgoing):
         dict
             Columns ``id`` (if the data has ids), ``prediction`` and ``decision``.
         """
-        table = _read(data, self.settings, delimiter)
+        table = _read(data, self.settings, delimiter, decimal)
         with self._session.using() as view:
             if view.settings.features is None or not is_fitted(view.model):
                 raise StoreError(f"{self.path!r} has learned nothing yet; learn some rows first")
@@ -203,9 +209,29 @@ class Store(Outgoing):
         """
         return leave_one_out(self._session, hold_scaling, n_jobs, progress)
 
-    def cross_validate(self, *, folds: int = 5, scoring: str | None = None) -> dict[str, Any]:
-        """Exact cross-validation: each fold is unlearned from the model in turn."""
-        return cross_validate(self._session, folds, scoring)
+    def cross_validate(
+        self,
+        *,
+        folds: int = 5,
+        scoring: str | None = None,
+        shuffle: bool = False,
+        seed: int = 0,
+        positive_label: Any = None,
+    ) -> dict[str, Any]:
+        """Exact cross-validation: each fold is unlearned from the model in turn.
+
+        Parameters
+        ----------
+        folds : int, default=5
+        scoring : str, optional
+            A score of scikit-learn; by default accuracy or r2.
+        shuffle : bool, default=False
+            Whether to deal the rows to folds at random, by `seed`; else in order of learning.
+        seed : int, default=0
+        positive_label : optional
+            The class that a score such as ``"f1"`` or ``"recall"`` is about.
+        """
+        return cross_validate(self._session, folds, scoring, shuffle, seed, positive_label)
 
     # -- change ----------------------------------------------------------------------------------
 
@@ -218,7 +244,9 @@ class Store(Outgoing):
         sample_weight: Any = None,
         reference: str | None = None,
         allow_erased: bool = False,
+        skip_known: bool = False,
         delimiter: str | None = None,
+        decimal: str | None = None,
         dry_run: bool = False,
     ) -> Outcome:
         """Learn rows that are not there yet.
@@ -233,18 +261,23 @@ class Store(Outgoing):
             Kept in the log.
         allow_erased : bool, default=False
             Whether ids that were erased may come back.
-        delimiter : str, optional
-            Of a CSV file.
+        skip_known : bool, default=False
+            Whether to pass over rows that are there already and the same, so that a job that was
+            interrupted can be run again. A row that is there and differs is an error.
+        delimiter, decimal : str, optional
+            Of a CSV file; by default as they are found in it.
         dry_run : bool, default=False
             Only say what would move.
         """
         watch = Watch("learn", dry_run)
-        table = None if ids is not None else _read(data, self.settings, delimiter)
+        table = None if ids is not None else _read(data, self.settings, delimiter, decimal)
         with self._session.changing("learn", reference, dry_run) as change:
             if table is None:
                 batch = encode_arrays(data, y, ids, sample_weight, change.settings)
             else:
                 batch = encode(table, change.settings)
+            if skip_known and change.settings.features is not None:
+                batch = new_ones(change, batch)
             watch.begin(change)
             require_new(change, batch.ids, allow_erased)
             add_batch(change, batch)
@@ -266,7 +299,7 @@ class Store(Outgoing):
         ----------
         ids : id or sequence of ids
         reference : str, optional
-            The request behind it; `receipt` finds the erasure by it.
+            The request behind it; `receipt` finds the erasure by it. One is made if none is given.
         missing : {"raise", "ignore"}
             What to do about ids that are not there.
         suppress : bool, default=True
@@ -278,6 +311,7 @@ class Store(Outgoing):
             raise ValueError(f"missing={missing!r} must be 'raise' or 'ignore'")
         watch = Watch("forget", dry_run)
         names = names_of(ids)
+        reference = reference or new_reference()
         with self._session.changing("forget", reference, dry_run) as change:
             found = find_records(change, names, missing)
             watch.begin(change)
@@ -291,6 +325,7 @@ class Store(Outgoing):
         *,
         reference: str | None = None,
         delimiter: str | None = None,
+        decimal: str | None = None,
         dry_run: bool = False,
     ) -> Outcome:
         """Correct rows that are there: labels, features or weights, by the columns of `data`.
@@ -299,11 +334,11 @@ class Store(Outgoing):
         ----------
         data : path or data frame
             The ids, and the columns to correct; what is left out stays.
-        reference, delimiter, dry_run
+        reference, delimiter, decimal, dry_run
             As in `learn`.
         """
         watch = Watch("revise", dry_run)
-        table = _read(data, self.settings, delimiter)
+        table = _read(data, self.settings, delimiter, decimal)
         with self._session.changing("revise", reference, dry_run) as change:
             found = find_records(change, table_ids(table, change.settings), "raise")
             watch.begin(change)
@@ -343,6 +378,29 @@ class Store(Outgoing):
             watch.end(change)
         return watch.outcome(change)
 
+    def add_column(
+        self, name: str, *, kind: str = "number", reference: str | None = None
+    ) -> Outcome:
+        """Have the rows have one feature more, in which those that are there have a gap.
+
+        For a store that fills gaps (`impute`). The model is fitted anew; `revise` fills in values.
+
+        Parameters
+        ----------
+        name : str
+        kind : {"number", "category"}
+        reference : str, optional
+            Kept in the log.
+        """
+        if kind not in ("number", "category"):
+            raise ValueError(f"kind={kind!r} must be 'number' or 'category'")
+        watch = Watch("columns", False)
+        with self._session.changing("columns", reference) as change:
+            watch.begin(change)
+            add_column(change, name, kind)
+            watch.end(change)
+        return watch.outcome(change)
+
     def repair(self, *, reference: str | None = None) -> Outcome:
         """Fit the model again from the rows, where it is damaged or not the optimum on them.
 
@@ -366,7 +424,14 @@ class Store(Outgoing):
 # -- within --------------------------------------------------------------------------------------
 
 
-def _read(data: Any, settings: Settings, delimiter: str | None) -> Table:
+def new_reference() -> str:
+    """A reference for an erasure that was given none."""
+    return f"erasure-{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(4)}"
+
+
+def _read(
+    data: Any, settings: Settings, delimiter: str | None, decimal: str | None = None
+) -> Table:
     if isinstance(data, (str, os.PathLike)):
-        return read_table(os.fspath(data), text_columns(settings), delimiter)
+        return read_table(os.fspath(data), text_columns(settings), delimiter, decimal)
     return as_table(data)
