@@ -12,6 +12,7 @@ except ImportError:
     sys.exit("adiabat: the command line needs more packages; pip install 'adiabat[cli]'")
 
 import adiabat
+from adiabat import logs
 from adiabat.cli import (
     backup,
     columns,
@@ -72,11 +73,16 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def common(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on standard error what takes how long.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
     ] = False,
 ) -> None:
     """Support vector machines that learn and unlearn, exactly."""
+    if verbose:
+        logs.show()
 
 
 def run() -> None:

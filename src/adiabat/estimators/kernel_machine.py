@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from logging import INFO
 from typing import Any, Self
 
 import numpy as np
@@ -40,9 +41,13 @@ from adiabat.estimators.validation import (
 )
 from adiabat.estimators.what_if import WhatIf
 from adiabat.formulations import Formulation
+from adiabat.logs import log_update, logger
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+
+_log = logger("estimators")
 
 
 class KernelMachine(Tunable, WhatIf):
@@ -382,6 +387,8 @@ class KernelMachine(Tunable, WhatIf):
             certificate=self._certify(afresh=False),
             trace=list(outcome.traces.values()) if trace else None,
         )
+        if _log.isEnabledFor(INFO):
+            log_update(_log, type(self).__name__, len(model), self.last_update_)
 
     def _certify(self, afresh: bool) -> Certificate:
         policy = "" if self.retain is None else repr(self.retain)

@@ -11,11 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 from adiabat.estimators.sets import count_moves
+from adiabat.logs import logger
 from adiabat.store import records
 from adiabat.store.session import Change
 from adiabat.store.tasks import certificate_fields, is_fitted, machine, sets_by_id
 
 _LISTED: Final = 10
+_log = logger("store")
 
 
 @dataclass(frozen=True)
@@ -121,11 +123,18 @@ class Watch:
     def outcome(self, change: Change) -> Outcome:
         """The change has been kept, or not."""
         entry = change.entry
+        seconds = time.perf_counter() - self._started
+        _log.info(
+            "%s: %d added, %d removed, %d revised, log entry %s, %.3f s (%.3f in the model)",
+            self._operation, self._fields["added"], self._fields["removed"],
+            self._fields["revised"], None if entry is None else entry.seq, seconds,
+            self._fields["model_seconds"],
+        )  # fmt: skip
         return Outcome(
             operation=self._operation,
             entry=None if entry is None else entry.seq,
             hash=None if entry is None else entry.hash,
-            seconds=time.perf_counter() - self._started,
+            seconds=seconds,
             dry_run=self._dry_run,
             reference=None if entry is None else entry.body["reference"],
             **self._fields,
