@@ -49,7 +49,7 @@ FILES = {
     "svmlight without ids": ("rows.svmlight", "1 1:2.0\n", ["no ids", "end each line with '# id'"]),
     "svmlight with few ids": ("rows.svmlight", "1 1:2 # a\n0 1:1\n", ["no id on line 2"]),
     "svmlight into columns": ("rows.svmlight", "1 1:2.0 # p1\n", ["svmlight"]),
-    "unknown ending": ("rows.xlsx", GOOD + ROW, ["ending", ".csv"]),
+    "unknown ending": ("rows.ods", GOOD + ROW, ["ending", ".csv"]),
 }
 
 
