@@ -100,7 +100,7 @@ def require_free(path: str, force: bool) -> None:
 def source(file: str | None, sql: tuple[str, str] | None) -> Any:
     """Where rows come from: a file, or a database."""
     if (file is None) == (sql is None):
-        raise InputFileError("give FILE, or --sql URL QUERY, and not both")
+        raise typer.BadParameter("give FILE, or --sql URL QUERY, and not both")
     if sql is None:
         return file
     from adiabat.store.queries import read_query

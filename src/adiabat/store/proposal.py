@@ -115,7 +115,9 @@ def _kind_of(column: Any) -> tuple[str, str]:
         return "ignored", f"{counted(len(different), 'different text')}"
     numbers = sum(_is_number(value) for value in values)
     if numbers > 0.9 * len(values):
-        strange = next(value for value in values if not _is_number(value))
+        strange = next((value for value in values if not _is_number(value)), None)
+        if strange is None:
+            return "category", f"numbers written as text, such as {values[0]!r}; see --decimal"
         return "category", f"mostly numbers, but not {strange!r}: correct it, or ignore the column"
     return "category", counted(len(different), "value")
 

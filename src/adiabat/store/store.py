@@ -311,7 +311,7 @@ class Store(Outgoing):
             raise ValueError(f"missing={missing!r} must be 'raise' or 'ignore'")
         watch = Watch("forget", dry_run)
         names = names_of(ids)
-        reference = reference or new_reference()
+        reference = new_reference() if reference is None else reference
         with self._session.changing("forget", reference, dry_run) as change:
             found = find_records(change, names, missing)
             watch.begin(change)
