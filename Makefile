@@ -23,14 +23,15 @@ WITH_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.options pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick fuzz mutants test-levels test-c test-aarch64 test-windows test-clang \
+.PHONY: help demo test test-full quick fuzz mutants test-levels test-c test-aarch64 test-windows test-clang \
   test-sklearn \
-  checked sanitize sanitize-memory sanitize-threads lint format bench gallery papers package clean
+  checked sanitize sanitize-memory sanitize-threads lint format bench gallery docs papers package clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo      build the package and show what it does'
 	@echo 'make test      run the tests on the built package      (PYTEST_ARGS="-k factor -x")'
+	@echo 'make test-full the same, every case of the products that rotate'
 	@echo 'make quick     one case of every test, in under a minute'
 	@echo 'make fuzz      hostile files, arrays and stores        (INPUTS=100000 SEED=1)'
 	@echo 'make mutants   faults put in one at a time: does a test notice?  (MUTANTS="store cli")'
@@ -46,6 +47,7 @@ help:
 	@echo 'make format    rewrite the sources in the house format'
 	@echo 'make bench     measure against refitting with other libraries'
 	@echo 'make gallery   run examples/gallery and write docs/gallery.md'
+	@echo 'make docs      build the documentation site into build/docs'
 	@echo 'make papers    redo the tables and figures of the papers  (PAPERS=--quick)'
 	@echo 'make package   build and install into $(VENV) only'
 	@echo 'make clean     remove what these targets made'
@@ -56,6 +58,10 @@ demo: package $(VENV)/.has-demo
 # Two processes, so one BLAS thread in each: more would compete for the same cores.
 test: package $(VENV)/.has-test
 	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 $(PYTEST_ARGS)
+
+# Laws x families x solvers x estimators, of which `make test` runs a part, another every day.
+test-full:
+	$(MAKE) test PYTEST_ARGS='--full $(PYTEST_ARGS)'
 
 # The inner loop, in under a minute: of every test one case, another every day.
 quick: package $(VENV)/.has-test
@@ -175,10 +181,15 @@ bench: package $(VENV)/.has-bench
 gallery: package $(VENV)/.has-plots
 	$(PY) -W error examples/gallery
 
+# Warnings are errors, so that a page never points at nothing.
+docs: package $(VENV)/.has-docs
+	$(PY) -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo 'build/docs/index.html'
+
 package: $(VENV)/.package
 
 clean:
-	rm -rf .venv .venv-checked .venv-clang .venv-sanitize .venv-tsan build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+	rm -rf docs/auto_gallery docs/api .venv .venv-checked .venv-clang .venv-sanitize .venv-tsan build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
 	  .hypothesis
 
 # What pyproject.toml asks for: of the build, of the package, and of one of its extras.

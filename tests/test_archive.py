@@ -19,7 +19,6 @@ from adiabat import archive
 from adiabat.archive import (
     FORMAT_NAME,
     FORMAT_VERSION,
-    HeldArchive,
     pack_archive,
     read_archive,
     unpack_archive,
@@ -493,14 +492,3 @@ def test_bytes_in_memory_are_those_of_the_file(tmp_path):
     assert content == manifest and found["x"].tolist() == arrays["x"].tolist()
     with pytest.raises(ModelFileError, match="somewhere"):
         unpack_archive(data[:-7], "somewhere")
-
-
-def test_a_held_archive_takes_the_place_of_a_file(tmp_path):
-    held = HeldArchive("held")
-    write_archive(held, {"a": 1}, {"x": np.arange(3)})
-    content, arrays = read_archive(held)
-    assert content == {"a": 1} and arrays["x"].tolist() == [0, 1, 2]
-    with pytest.raises(TypeError, match="dtype"):
-        write_archive(held, {}, {"x": np.array([object()])})
-    assert held.manifest == {"a": 1}
-    assert list(tmp_path.iterdir()) == []

@@ -40,7 +40,8 @@ by line style, so that they can be read in black and white. `make gallery` makes
 def section(name: str) -> str:
     """The section of one example: what it shows, the picture, the code."""
     source = (HERE / f"{name}.py").read_text(encoding="utf-8")
-    title, text = (ast.get_docstring(ast.parse(source)) or "").split("\n\n", 1)
+    head, text = (ast.get_docstring(ast.parse(source)) or "").split("\n\n", 1)
+    title = head.splitlines()[0]  # the next line underlines it
     code = source.split('"""', 2)[2].strip()
     return f"## {title}\n\n{text}\n\n![{title}](gallery/{name}.png)\n\n```python\n{code}\n```\n"
 

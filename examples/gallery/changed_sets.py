@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who changed sets
+"""
+Who changed sets
+================
 
 What one update did to every sample: four wrong labels among 150 flowers are corrected. On the
 diagonal are the samples that stayed where they were, off it those that moved, by id.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Learning, sample by sample
+"""
+Learning, sample by sample
+==========================
 
 Weights along the path while samples are learned one after the other (figure 3 of Cauwenberghs and
 Poggio). A new sample's weight grows until it reaches the margin or the bound C = 10; the others

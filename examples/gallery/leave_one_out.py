@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Leaving out each sample
+"""
+Leaving out each sample
+=======================
 
 Left: what the model says of each sample without it, against what it says with it; only samples that
 carry weight can matter. Right: the same margins by linear response, which needs no unlearning,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One class
+"""
+One class
+=========
 
 The region of a `OneClassSVM` that leaves out a fifth, before and after a cluster of thirty samples
 arrives.

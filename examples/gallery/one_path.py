@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many samples in one path
+"""
+Many samples in one path
+========================
 
 Three samples go and three come in one motion (Karasuyama and Takeuchi): their weights move
 together, and the rest of the model answers. The trace is in the report of the update.

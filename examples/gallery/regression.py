@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A regression loses its outliers
+"""
+A regression loses its outliers
+===============================
 
 Six readings of a broken sensor are forgotten. Samples on the edge of the tube are MARGIN vectors,
 those outside ERROR vectors, those inside carry no weight.

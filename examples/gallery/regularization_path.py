@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every C at once
+"""
+Every C at once
+===============
 
 The weights of all samples as parts of C, from C = 0.01 to 100, in one run along the path. A sample
 at 1 is an ERROR vector, one at 0 carries no weight; ticks on the upper edge are breakpoints.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two features of many
+"""
+Two features of many
+====================
 
 A model with four features and three classes, in the plane of two; the other features are held at
 their means. Samples stand where the two features put them, so that one may seem to be on the

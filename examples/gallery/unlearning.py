@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unlearning, and what would have been
+"""
+Unlearning, and what would have been
+====================================
 
 The margin of six samples against their own weight, each unlearned from the whole model (figure 5 of
 Cauwenberghs and Poggio). The curve ends at the exact leave-one-out margin; the dotted line is what

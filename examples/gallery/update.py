@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An update
+"""
+An update
+=========
 
 Five samples are forgotten and four arrive, in one step. Diamonds hold the margin, squares are at
 the bound C, small circles carry no weight; the dotted line is the boundary before.

@@ -29,20 +29,17 @@ if TYPE_CHECKING:
     from adiabat.certificate import Certificate
     from adiabat.engine.report import UpdateReport
     from adiabat.engine.threads import limit_threads
-    from adiabat.estimators.influence import Influence
+    from adiabat.estimators.files.loading import load
+    from adiabat.estimators.incremental_pipeline import IncrementalPipeline
+    from adiabat.estimators.kernel.regularization import RegularizationPath
     from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
-    from adiabat.estimators.leave_one_out import LeaveOneOut
-    from adiabat.estimators.leave_out import LeaveOut
-    from adiabat.estimators.loading import load
     from adiabat.estimators.lssvc import LSSVC
     from adiabat.estimators.lssvr import LSSVR
     from adiabat.estimators.one_class_svm import OneClassSVM
-    from adiabat.estimators.pipeline import IncrementalPipeline
-    from adiabat.estimators.preview import Preview
-    from adiabat.estimators.regularization import RegularizationPath
     from adiabat.estimators.svc import SVC
     from adiabat.estimators.svdd import SVDD
     from adiabat.estimators.svr import SVR
+    from adiabat.estimators.what_if.results import Influence, LeaveOneOut, LeaveOut, Preview
     from adiabat.preprocessing.columns import ColumnTransformer
     from adiabat.preprocessing.encoder import OneHotEncoder
     from adiabat.preprocessing.imputer import SimpleImputer
@@ -54,19 +51,19 @@ if TYPE_CHECKING:
 _HOMES = {
     "Certificate": "certificate",
     "ColumnTransformer": "preprocessing.columns",
-    "IncrementalPipeline": "estimators.pipeline",
-    "Influence": "estimators.influence",
+    "IncrementalPipeline": "estimators.incremental_pipeline",
+    "Influence": "estimators.what_if.results",
     "KernelLSSVC": "estimators.kernel_lssvm",
     "KernelLSSVR": "estimators.kernel_lssvm",
     "LSSVC": "estimators.lssvc",
     "LSSVR": "estimators.lssvr",
-    "LeaveOneOut": "estimators.leave_one_out",
-    "LeaveOut": "estimators.leave_out",
+    "LeaveOneOut": "estimators.what_if.results",
+    "LeaveOut": "estimators.what_if.results",
     "MinMaxScaler": "preprocessing.scalers",
     "OneClassSVM": "estimators.one_class_svm",
     "OneHotEncoder": "preprocessing.encoder",
-    "Preview": "estimators.preview",
-    "RegularizationPath": "estimators.regularization",
+    "Preview": "estimators.what_if.results",
+    "RegularizationPath": "estimators.kernel.regularization",
     "RobustScaler": "preprocessing.scalers",
     "SVC": "estimators.svc",
     "SVDD": "estimators.svdd",
@@ -77,7 +74,7 @@ _HOMES = {
     "create_store": "store",
     "cross_validate": "analysis.cross_validation",
     "limit_threads": "engine.threads",
-    "load": "estimators.loading",
+    "load": "estimators.files.loading",
     "open_store": "store",
     "restore_store": "store",
     "show_versions": "versions",

@@ -35,7 +35,6 @@ from adiabat.errors import ModelFileError
 __all__ = [
     "FORMAT_NAME",
     "FORMAT_VERSION",
-    "HeldArchive",
     "pack_archive",
     "read_archive",
     "unpack_archive",
@@ -67,7 +66,6 @@ _MAX_MANIFEST_BYTES: Final = 1 << 26
 _PIECE_BYTES: Final = 1 << 20
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)  # the first date a zip can hold: files carry no time
 _DAMAGED: Final = "restore the file from a copy, or save the model again"
-_EMPTY: Final[Mapping[str, Any]] = {}
 # What zipfile, json and NumPy raise on bytes that are not what they seem.
 _PARSE_ERRORS: Final = (
     zipfile.BadZipFile,
@@ -82,22 +80,6 @@ _PARSE_ERRORS: Final = (
     ValueError,
     struct.error,
 )
-
-
-class HeldArchive:
-    """Content of a model file kept in memory; takes the place of a path on writing and reading.
-
-    So a caller gets the content from an estimator's `save`, and gives it to `load`, while nothing
-    touches a disk. `name` is what errors call it.
-    """
-
-    def __init__(
-        self, name: str, manifest: Mapping[str, Any] = _EMPTY, arrays: Mapping[str, Any] = _EMPTY
-    ) -> None:
-        self.name, self.manifest, self.arrays = name, dict(manifest), dict(arrays)
-
-    def __fspath__(self) -> str:
-        return self.name
 
 
 def pack_archive(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
@@ -136,9 +118,6 @@ def write_archive(path: PathLike, manifest: Mapping[str, Any], arrays: Mapping[s
     """
     _require_plain(manifest, "manifest")
     ready = {name: _writable_array(name, arrays[name]) for name in sorted(arrays)}
-    if isinstance(path, HeldArchive):
-        path.manifest, path.arrays = dict(manifest), ready
-        return
     # A link keeps pointing where it did: the file that it names is replaced, not the link.
     target = os.path.realpath(path)
     with _replacing(target) as file:
@@ -188,8 +167,6 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     OSError
         If the file cannot be opened.
     """
-    if isinstance(path, HeldArchive):
-        return path.manifest, path.arrays
     with open(path, "rb") as file:
         return _open_and_read(os.fspath(path), file)
 

@@ -8,7 +8,7 @@ leaves the object that raised it as it was before the call.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 __all__ = [
     "AdiabatError",
@@ -23,12 +23,25 @@ __all__ = [
     "StoreLockedError",
 ]
 
+#: Ids or values that a message names at most.
+LISTED: Final = 10
+
 
 class AdiabatError(Exception):
     """Base class of every error that Adiabat raises on purpose.
 
     Catch it to handle any of them; catch a subclass to handle one. The message names the argument,
     the value and the remedy.
+
+    Examples
+    --------
+    >>> from adiabat import SVC, AdiabatError
+    >>> model = SVC(kernel="linear").fit([[0.0], [1.0]], [0, 1])
+    >>> try:
+    ...     model.forget([7])
+    ... except AdiabatError as error:
+    ...     print(type(error).__name__)
+    IdError
     """
 
 
@@ -82,6 +95,16 @@ class IdError(AdiabatError, ValueError):
     What to do: pass unique ids that are all ``int``, all ``str``, all ``bytes`` or all ``UUID``.
     Use ``revise`` for samples that are known already, and ``missing="ignore"`` to pass over ids
     that are not.
+
+    Examples
+    --------
+    >>> from adiabat import SVC, IdError
+    >>> model = SVC(kernel="linear").fit([[0.0], [1.0]], [0, 1])
+    >>> try:
+    ...     model.forget([7])
+    ... except IdError as error:
+    ...     print(type(error).__name__)
+    IdError
     """
 
 
@@ -94,6 +117,16 @@ class NotLearnedError(AdiabatError, ValueError):
     ``remember="hashes"`` every row that was not learned is.
 
     What to do: pass the rows as they were learned, with the same targets and weights.
+
+    Examples
+    --------
+    >>> from adiabat import LSSVC, NotLearnedError
+    >>> model = LSSVC(remember="hashes").fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> try:
+    ...     model.forget([[5.0]], [1])
+    ... except NotLearnedError as error:
+    ...     print(type(error).__name__)
+    NotLearnedError
     """
 
 
@@ -105,6 +138,15 @@ class IndefiniteKernelError(AdiabatError, ValueError):
 
     What to do: use ``kernel="rbf"`` or ``kernel="poly"`` with ``coef0 >= 0``; check that a callable
     is symmetric, and that a precomputed matrix holds similarities, not distances.
+
+    Examples
+    --------
+    >>> from adiabat import SVC, IndefiniteKernelError
+    >>> try:
+    ...     SVC(kernel="precomputed").fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    ... except IndefiniteKernelError as error:
+    ...     print(type(error).__name__)
+    IndefiniteKernelError
     """
 
 
@@ -115,6 +157,19 @@ class ModelFileError(AdiabatError, ValueError):
 
     What to do: restore the file from a copy or save the model again. If the message says that the
     format is newer, upgrade Adiabat.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import adiabat
+    >>> from adiabat import ModelFileError
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.adiabat"
+    >>> _ = path.write_bytes(b"not a model")
+    >>> try:
+    ...     adiabat.load(path)
+    ... except ModelFileError as error:
+    ...     print(type(error).__name__)
+    ModelFileError
     """
 
 
@@ -130,6 +185,16 @@ class StoreError(AdiabatError, RuntimeError):
     """A store cannot do what was asked: it is not there, is newer, or could not be written.
 
     The store is as it was after its last acknowledged operation.
+
+    Examples
+    --------
+    >>> import adiabat
+    >>> from adiabat import StoreError
+    >>> try:
+    ...     adiabat.open_store("no such folder")
+    ... except StoreError as error:
+    ...     print(type(error).__name__)
+    StoreError
     """
 
 

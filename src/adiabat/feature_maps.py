@@ -22,7 +22,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -32,10 +31,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from adiabat._core.kernel_values import multiply
 from adiabat.inputs import require_csr
 from adiabat.kernels import make_kernel
+from adiabat.typing import FloatArray
 
 __all__ = ["Linear", "Nystroem", "Polynomial", "RandomFourier"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # Eigenvalues of the landmarks' kernel below this share of the largest are noise, and left out.
 _NEGLIGIBLE: Final = 1e-12
@@ -72,7 +71,16 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 
 class Linear(FeatureMap):
-    """The features as they are."""
+    """The features as they are.
+
+    Examples
+    --------
+    >>> from adiabat import LSSVC
+    >>> from adiabat.feature_maps import Linear
+    >>> model = LSSVC(feature_map=Linear()).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> model.predict([[1.9]]).tolist()
+    [1]
+    """
 
     def _settle(self, width: int) -> None:
         self._n_features_out = width
@@ -136,7 +144,7 @@ class Polynomial(FeatureMap):
 
 
 class RandomFourier(FeatureMap):
-    """Random Fourier features of the Gaussian kernel exp(-gamma |x - z|^2).
+    """Random Fourier features of the Gaussian kernel ``exp(-gamma |x - z|^2)``.
 
     Parameters
     ----------
@@ -146,6 +154,13 @@ class RandomFourier(FeatureMap):
         Of the kernel. A number: ``"scale"`` would depend on the rows.
     seed : int, default=0
         The same seed gives the same features, on every machine and with every version.
+
+    Examples
+    --------
+    >>> from adiabat.feature_maps import RandomFourier
+    >>> phi = RandomFourier(gamma=1.0, n_components=50, seed=0)
+    >>> phi.fit_transform([[0.0], [1.0]]).shape
+    (2, 50)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -189,6 +204,13 @@ class Nystroem(FeatureMap):
         The kernel.
     gamma, degree, coef0
         Its parameters, as numbers.
+
+    Examples
+    --------
+    >>> from adiabat.feature_maps import Nystroem
+    >>> phi = Nystroem(landmarks=[[0.0], [1.0]], gamma=1.0)
+    >>> phi.fit_transform([[0.5]]).shape
+    (1, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -240,6 +262,11 @@ def _checked(feature_map: FeatureMap, X: Any, reset: bool) -> Any:
 def spelled_out(X: Any) -> FloatArray:
     """Rows as a dense array."""
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def mapped(feature_map: Any, X: Any) -> FloatArray:
+    """Features of checked rows, dense; of no map, the rows themselves."""
+    return spelled_out(X if feature_map is None else feature_map.transform(X))
 
 
 def same_map(one: Any, other: Any) -> bool:

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
+
+from adiabat.typing import FloatArray
 
 __all__ = [
     "csr_from_parts",
@@ -28,7 +29,6 @@ __all__ = [
     "require_width",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 # Rows and columns are counted in 32 bits below.
 _MOST: Final = np.iinfo(np.int32).max

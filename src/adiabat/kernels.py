@@ -28,7 +28,6 @@ from numbers import Real
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat._core.kernel_values import Formula, Rows, squared_norms
@@ -36,10 +35,10 @@ from adiabat._core.sparse_rows import SparseRows
 from adiabat.errors import IndefiniteKernelError
 from adiabat.inputs import dense_values
 from adiabat.statistics import entry_variance, offset_origin
+from adiabat.typing import FloatArray
 
 __all__ = ["KERNEL_NAMES", "Kernel", "make_kernel", "resolve_gamma"]
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 KernelFunction: TypeAlias = Callable[[Any, Any], Any]
 
 #: The names accepted by `make_kernel`.

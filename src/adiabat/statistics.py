@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _COPY_ENTRIES: Final = 1 << 20  # entries of a temporary copy of features (8 MiB)
 _OFFSET_RATIO: Final = 1e4  # ||mean||^2 / total variance above which rows are far from zero
@@ -76,9 +75,15 @@ def _squared_deviations(X: Any, center: float) -> FloatArray:
 
 def _exact_dot(weight: FloatArray, values: FloatArray) -> float:
     """sum_i weight_i * values_i, rounded once where the weights are whole numbers below 2^26."""
-    scaled = values * _SPLITTER
-    high = scaled - (scaled - values)
-    return math.fsum(np.concatenate([weight * high, weight * (values - high)]))
+    high, low = halves(values)
+    return math.fsum(np.concatenate([weight * high, weight * low]))
+
+
+def halves(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Numbers as sums of an upper and a lower half of 26 bits (Dekker, Veltkamp)."""
+    scaled = a * _SPLITTER
+    high = scaled - (scaled - a)
+    return high, a - high
 
 
 def offset_origin(X: Any) -> FloatArray | None:

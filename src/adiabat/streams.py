@@ -16,13 +16,13 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from adiabat.estimators.one_class_svm import OneClassSVM
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svr import SVR
 from adiabat.retention import Window
+from adiabat.typing import FloatArray
 
 try:
     from river import base
@@ -31,7 +31,6 @@ except ImportError as error:
         "adiabat.streams needs River: install it with pip install 'adiabat[river]'"
     ) from error
 
-FloatArray = npt.NDArray[np.float64]
 Features = Mapping[Any, Any]
 
 __all__ = ["RiverAnomalyDetector", "RiverClassifier", "RiverRegressor"]
@@ -217,6 +216,16 @@ class RiverRegressor(_Adapter, base.Regressor):
     ----------
     model : estimator
         An :class:`adiabat.SVR` with its parameters; it is copied and stays as it is.
+
+    Examples
+    --------
+    >>> from adiabat import SVR
+    >>> from adiabat.streams import RiverRegressor
+    >>> model = RiverRegressor(SVR(kernel="linear", C=100.0, epsilon=0.0))
+    >>> for value in (0.0, 1.0, 2.0):
+    ...     model.learn_one({"x": value}, 3.0 * value)
+    >>> round(model.predict_one({"x": 4.0}), 6)
+    12.0
     """
 
     def learn_one(self, x: Features, y: Any) -> None:
@@ -248,6 +257,16 @@ class RiverAnomalyDetector(_Adapter, base.AnomalyDetector):
     model : estimator
         An :class:`adiabat.OneClassSVM` or :class:`adiabat.SVDD` with its parameters; it is copied
         and stays as it is.
+
+    Examples
+    --------
+    >>> from adiabat import OneClassSVM
+    >>> from adiabat.streams import RiverAnomalyDetector
+    >>> model = RiverAnomalyDetector(OneClassSVM(nu=0.5, gamma=1.0))
+    >>> for value in (0.0, 0.1, -0.1, 0.2):
+    ...     model.learn_one({"x": value})
+    >>> model.score_one({"x": 5.0}) > model.score_one({"x": 0.0})
+    True
     """
 
     def learn_one(self, x: Features) -> None:

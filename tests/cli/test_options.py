@@ -182,7 +182,7 @@ def waits(line):
 
     def prove():
         model = line.split()[1]
-        for seconds in (0.0, 0.7):
+        for seconds in (0.0, 0.3):
             with writing(model, "learn", 0.0):
                 started = time.monotonic()
                 said = call(f"{line} --wait {seconds}", code=5)

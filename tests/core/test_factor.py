@@ -180,6 +180,7 @@ def test_rows_that_leave_together_leave_as_one_by_one(left: str) -> None:
 # What `prepare` says about rows that might join
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("size", [170, 430])
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("seed", range(4))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine, RowChange
-from adiabat.engine.solver import Outcome, Solver
+from adiabat.engine.solver import SolveInfo, Solver
 from adiabat.formulations.c_svc import CSVC
 from adiabat.kernels import Kernel, make_kernel
 
@@ -68,33 +69,29 @@ class Rig:
         remove: Iterable[int] = (),
         method: str = "auto",
         trace: bool = False,
-    ) -> Outcome:
+    ) -> SolveInfo:
         """Some samples come, others go; all of it or nothing."""
         labels = np.asarray(y, dtype=np.float64)
         force = np.ones(len(labels)) if weight is None else np.asarray(weight, dtype=np.float64)
         gone = np.array(list(remove), dtype=np.int64)
         first = len(self.y)
 
-        def plan(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
-            return {PAIR: self.row_change(new, labels, force, gone)}
-
-        def commit(
-            new: npt.NDArray[np.int64], where: npt.NDArray[np.int64], outcome: Outcome
-        ) -> None:
-            self.y = np.concatenate([self.y, labels])
-            self.weight = np.concatenate([self.weight, force])
-            if X is not None:
-                self.X = X.copy() if self.X is None else np.vstack([self.X, X])
-            position = np.concatenate([self.position, new])
-            there = position >= 0
-            position[there] = where[position[there]]
-            position[gone] = -1
-            assert len(position) == first + len(labels)
-            self.position = position
-
-        return self.solver.apply(
-            X, self.position[gone], plan, set(), commit, method=method, trace=trace
-        )
+        with self.solver.changing() as step:
+            new = step.add(X)
+            step.solve({PAIR: self.row_change(new, labels, force, gone)}, method, trace)
+            with deferred_interrupts():
+                where = step.commit(self.position[gone])
+                self.y = np.concatenate([self.y, labels])
+                self.weight = np.concatenate([self.weight, force])
+                if X is not None:
+                    self.X = X.copy() if self.X is None else np.vstack([self.X, X])
+                position = np.concatenate([self.position, new])
+                there = position >= 0
+                position[there] = where[position[there]]
+                position[gone] = -1
+                assert len(position) == first + len(labels)
+                self.position = position
+        return step.info
 
     def row_change(
         self,

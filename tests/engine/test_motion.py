@@ -13,7 +13,7 @@ import pytest
 
 from adiabat.engine.machine import Machine, RowChange
 from adiabat.engine.path import Path
-from adiabat.engine.solver import Outcome, Solver
+from adiabat.engine.solver import SolveInfo, Solver
 from adiabat.kernels import make_kernel
 from engine.rig import kernel_for
 
@@ -58,10 +58,11 @@ class Bench:
     def machine(self) -> Machine:
         return self.solver.machines[KEY]
 
-    def apply(self, X: Any, plan: Callable[[Any], dict[Any, RowChange]], **how: Any) -> Outcome:
-        return self.solver.apply(
-            X, np.empty(0, dtype=np.int64), plan, set(), lambda *_: None, **how
-        )
+    def apply(self, X: Any, plan: Callable[[Any], dict[Any, RowChange]], **how: Any) -> SolveInfo:
+        with self.solver.changing() as step:
+            step.solve(plan(step.add(X)), **how)
+            step.commit()
+        return step.info
 
     def everything(self, new: npt.NDArray[np.int64]) -> RowChange:
         """Rows come, rows go, all others get new boxes and targets, and the sum changes."""
@@ -174,11 +175,10 @@ def test_every_point_of_a_weighted_path_is_an_optimum() -> None:
     low, high = rng.uniform(0.1, 4.0, (2, 40))
     lo, hi = np.where(t > 0, 0.0, -low), np.where(t > 0, low, 0.0)
     solver = Solver(kernel, 1e-9)
-    solver.apply(
-        X, np.empty(0, dtype=np.int64),
-        lambda new: {KEY: RowChange(add_at=new, add_t=t, add_lo=lo, add_hi=hi, d=0.0)},
-        set(), lambda *_: None,
-    )  # fmt: skip
+    with solver.changing() as step:
+        new = step.add(X)
+        step.solve({KEY: RowChange(add_at=new, add_t=t, add_lo=lo, add_hi=hi, d=0.0)})
+        step.commit()
     machine = solver.machines[KEY]
     new_lo, new_hi = np.where(t > 0, 0.0, -high), np.where(t > 0, high, 0.0)
     rows = np.arange(40)

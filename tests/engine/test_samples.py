@@ -159,7 +159,7 @@ def test_truncate_takes_new_samples_back(form: str, k: int) -> None:
 
 def buffers(samples: Samples) -> list[npt.NDArray[np.float64]]:
     """What the rows are kept in, with the room to spare."""
-    store = samples._store
+    store = samples._held
     kept = [getattr(store, name) for name in ("_rows", "_values") if hasattr(store, name)]
     return kept if store.nonzeros is None else [*kept, store.nonzeros._value]
 

@@ -3,30 +3,30 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from adiabat._core.gram import PANEL_WIDTH
+from adiabat.engine import threads as blas_threads
 from adiabat.engine.exchange import Exchange
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import RowChange
 from adiabat.engine.path import Path
-from adiabat.engine.solver import Outcome, Solver
+from adiabat.engine.solver import SolveInfo, Solver
 from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.formulations.c_svc import CSVC
 from adiabat.kernels import Kernel, make_kernel
 from engine.rig import PAIR, Rig
 
+from faults import NEVER, PACKAGE, interrupt_at_line, interruptible
 from oracles import batch_qp, problems
 
 RNG = np.random.default_rng(0)
@@ -95,10 +95,6 @@ class Broken(Exception):
     """What the tests break things with."""
 
 
-def fail(*_: Any, **__: Any) -> NoReturn:
-    raise Broken
-
-
 # ---------------------------------------------------------------------------------------------
 # Whatever fails, nothing has changed
 
@@ -106,8 +102,9 @@ def fail(*_: Any, **__: Any) -> NoReturn:
 def test_a_failing_plan_changes_nothing() -> None:
     rig = started()
     before = state(rig)
-    with pytest.raises(Broken):
-        rig.solver.apply(X[80:], np.array([1, 2]), fail, set(), fail)
+    with pytest.raises(Broken), rig.solver.changing() as step:
+        step.add(X[80:])
+        raise Broken
     assert_same(state(rig), before)
     assert_goes_on(rig)
 
@@ -116,12 +113,9 @@ def test_a_plan_that_makes_no_sense_changes_nothing() -> None:
     """Rows of lengths that do not fit fail in the middle of `begin`."""
     rig = started()
     before = state(rig)
-
-    def plan(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
-        return {PAIR: RowChange(add_at=new, add_t=np.ones(3)), (7, 8): RowChange()}
-
-    with pytest.raises((ValueError, IndexError)):
-        rig.solver.apply(X[80:], np.array([1, 2]), plan, set(), fail)
+    with pytest.raises((ValueError, IndexError)), rig.solver.changing() as step:
+        new = step.add(X[80:])
+        step.solve({PAIR: RowChange(add_at=new, add_t=np.ones(3)), (7, 8): RowChange()})
     assert_same(state(rig), before)
     assert_goes_on(rig)
 
@@ -227,12 +221,12 @@ def test_an_indefinite_batch_is_refused() -> None:
 def test_an_impossible_sum_is_said_and_nothing_has_changed() -> None:
     rig = started()
     before = state(rig)
-
-    def plan(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
-        return {PAIR: RowChange(d=1e9)}
-
-    with pytest.raises(NotOptimalError, match="as it was before"):
-        rig.solver.apply(None, np.empty(0, dtype=np.int64), plan, set(), fail)
+    with (
+        pytest.raises(NotOptimalError, match="as it was before"),
+        rig.solver.changing() as step,
+    ):
+        step.add(None)
+        step.solve({PAIR: RowChange(d=1e9)})
     assert_same(state(rig), before)
     assert_goes_on(rig)
 
@@ -284,10 +278,11 @@ def test_verdicts_are_those_of_the_oracle() -> None:
 def test_nothing_to_do() -> None:
     rig = started()
     before = state(rig)
-    outcome = rig.solver.apply(
-        None, np.empty(0, dtype=np.int64), lambda new: {}, set(), lambda *_: None
-    )
-    assert (outcome.solver, outcome.rounds, outcome.breakpoints) == ("none", 0, 0)
+    with rig.solver.changing() as step:
+        step.add(None)
+        step.solve({})
+        step.commit()
+    assert (step.info.solver, step.info.rounds, step.info.breakpoints) == ("none", 0, 0)
     assert_same(state(rig), before)
 
 
@@ -296,17 +291,15 @@ def test_several_machines_share_their_samples() -> None:
     solver, target = Solver(rbf(), 1e-9), np.arange(90) % 3
     formulation = CSVC(2.0, {0: "a", 1: "b", 2: "c"})
 
-    def rows(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
-        changes = {}
+    with solver.changing() as step:
+        new, changes = step.add(X[:90]), {}
         for pair in formulation.machines(target):
             part = formulation.rows(pair, target, np.ones(90), np.ones(90))
             changes[pair] = RowChange(
                 add_at=new[part.sample], add_t=part.t, add_lo=part.lo, add_hi=part.hi
             )
-        return changes
-
-    nobody = np.empty(0, dtype=np.int64)
-    solver.apply(X[:90], nobody, rows, set(), lambda *_: None)
+        step.solve(changes)
+        step.commit()
     assert set(solver.machines) == {(0, 1), (0, 2), (1, 2)}
     K = solver.samples.block(np.arange(90), np.arange(90))
     for pair, machine in solver.machines.items():
@@ -314,15 +307,11 @@ def test_several_machines_share_their_samples() -> None:
         assert set(target[at]) == set(pair)
         part = K[np.ix_(at, at)], machine.t, machine.lo, machine.hi
         assert batch_qp.kkt_violation(*part, 0.0, machine.u, machine.b) <= 1e-12
-    where = np.empty(0, dtype=np.int64)
-
-    def commit(new: npt.NDArray[np.int64], moved: npt.NDArray[np.int64], outcome: Outcome) -> None:
-        nonlocal where
-        where = moved
-
     kept = solver.machines[0, 1].u.copy()
     gone = np.flatnonzero(target == 2)
-    solver.apply(None, gone, lambda new: {}, {(0, 2), (1, 2)}, commit)
+    with solver.changing() as step:
+        step.add(None)
+        where = step.commit(gone, {(0, 2), (1, 2)})
     assert set(solver.machines) == {(0, 1)} and solver.samples.n == 60
     machine = solver.machines[0, 1]
     np.testing.assert_array_equal(machine.u, kept)
@@ -355,8 +344,8 @@ def test_what_cannot_be_reached_is_refused_by_name(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_word_for_what_ran() -> None:
-    assert Outcome().solver == "none"
-    assert Outcome(methods={"path", "exchange"}).solver == "exchange+path"
+    assert SolveInfo().solver == "none"
+    assert SolveInfo(methods={"path", "exchange"}).solver == "exchange+path"
 
 
 def test_columns_of_samples_without_weight_are_released() -> None:
@@ -394,14 +383,6 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Any:
     signals: list[int] = []
     previous = signal.signal(signal.SIGINT, lambda number, frame: signals.append(number))
     yield signals
-    signal.signal(signal.SIGINT, previous)
-
-
-@pytest.fixture
-def interruptible() -> Any:
-    """Ctrl-C as Python has it: started in the background, a program ignores it."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
     signal.signal(signal.SIGINT, previous)
 
 
@@ -468,76 +449,57 @@ print("on", flush=True)
     assert run.stdout.split() == (["through", "on"] if code == 0 else ["through"])
 
 
-def interrupted_commit(rig: Rig) -> Callable[..., None]:
-    def commit(new: npt.NDArray[np.int64], where: npt.NDArray[np.int64], outcome: Outcome) -> None:
-        interrupt()
-        rig.y = np.concatenate([rig.y, Y[80:]])
-        rig.weight = np.ones(len(rig.y))
-        rig.position = where[np.concatenate([rig.position, new])]
-
-    return commit
-
-
-@pytest.mark.usefixtures("interruptible")
+@interruptible()
 def test_an_interrupt_does_not_cut_a_commit_in_two() -> None:
     rig = started()
-
-    def plan(new: npt.NDArray[np.int64]) -> dict[Any, RowChange]:
-        return {PAIR: rig.row_change(new, Y[80:], np.ones(40), np.empty(0, dtype=np.int64))}
-
     nobody = np.empty(0, dtype=np.int64)
-    with pytest.raises(KeyboardInterrupt):
-        rig.solver.apply(X[80:], nobody, plan, set(), interrupted_commit(rig))
+    with pytest.raises(KeyboardInterrupt), rig.solver.changing() as step:
+        new = step.add(X[80:])
+        step.solve({PAIR: rig.row_change(new, Y[80:], np.ones(40), nobody)})
+        with deferred_interrupts():
+            where = step.commit()
+            interrupt()
+            rig.y = np.concatenate([rig.y, Y[80:]])
+            rig.weight = np.ones(len(rig.y))
+            rig.position = where[np.concatenate([rig.position, new])]
     assert len(rig.names) == rig.solver.samples.n == rig.machine.n == 120
     assert rig.violation() <= 1e-12
 
 
-@pytest.mark.usefixtures("interruptible")
+def test_a_commit_that_fails_lets_blas_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = started()
+
+    def fail(*_: Any) -> None:
+        raise Broken
+
+    monkeypatch.setattr(Solver, "_commit", fail)
+    with pytest.raises(Broken):
+        rig.change(X[80:], Y[80:])
+    assert not blas_threads._holders
+
+
+@interruptible()
 def test_an_interrupt_does_not_cut_a_restore_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = started()
     before = state(rig)
-    original = Solver._restore
+    original = Solver._restore_machines
 
     def restore(this: Solver, *arguments: Any) -> None:
         interrupt()
         original(this, *arguments)
 
-    monkeypatch.setattr(Solver, "_restore", restore)
-    with pytest.raises(KeyboardInterrupt):
-        rig.solver.apply(X[80:], np.array([1, 2]), fail, set(), fail)
+    monkeypatch.setattr(Solver, "_restore_machines", restore)
+    with pytest.raises(KeyboardInterrupt), rig.solver.changing() as step:
+        step.add(X[80:])
+        raise Broken
     assert_same(state(rig), before)
 
 
-class Interrupter:
-    """Ctrl-C at a given line of the engine, counted from the start of the block.
-
-    Not in the file that holds a lock: a tracer can come between the end of a `with` block and the
-    release of its lock, which a signal cannot.
-    """
-
-    def __init__(self, line: int) -> None:
-        self.line, self.count = line, 0
-
-    def __enter__(self) -> Interrupter:
-        self.previous = sys.gettrace()
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        sys.settrace(self.previous)
-
-    def _trace(self, frame: Any, event: str, argument: Any) -> Any:
-        folder, file = os.path.split(frame.f_code.co_filename)
-        if not folder.endswith(os.path.join("adiabat", "engine")) or file == "threads.py":
-            return None
-        if event == "line":
-            self.count += 1
-            if self.count == self.line:
-                interrupt()
-        return self._trace
+def interrupted_at(line: int) -> Any:
+    """Ctrl-C at a line of the engine, but for the file that holds a lock."""
+    return interrupt_at_line(line, PACKAGE / "engine", other_than=("threads.py",))
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_at_any_line_is_all_or_nothing() -> None:
     """Every fifth line of an update, and every line around its commit."""
 
@@ -546,11 +508,11 @@ def test_an_interrupt_at_any_line_is_all_or_nothing() -> None:
 
     rig, outcomes = started(), set[str]()
     before = state(rig)
-    with Interrupter(-1) as whole:
+    with interrupted_at(NEVER) as lines:
         update(rig)
-    rig = started()
-    for line in [*range(1, whole.count, 5), *range(7 * whole.count // 8, whole.count)]:
-        with pytest.raises(KeyboardInterrupt), Interrupter(line):
+    rig, count = started(), lines[0]
+    for line in [*range(1, count, 5), *range(7 * count // 8, count)]:
+        with pytest.raises(KeyboardInterrupt), interrupted_at(line):
             update(rig)
         if rig.solver.samples.n == 80:
             outcomes.add("nothing")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from adiabat import SVC, SVR
 from adiabat._core.thin import Thin
-from adiabat.engine import stores
+from adiabat.engine import features
+from adiabat.engine.features import THIN
 from adiabat.engine.samples import Samples
-from adiabat.engine.stores import THIN
 from adiabat.kernels import Kernel, make_kernel
 
 POINTS = np.random.default_rng(0).standard_normal((900, 3))
@@ -104,7 +104,7 @@ def test_the_removed_leave_nothing_behind(points: npt.NDArray[np.float64]) -> No
     gone = np.arange(3, 120, 4)
     names = held.who[gone].copy()
     held.remove(gone)
-    for left in (held.samples._store._rows, held.samples._store.measured):
+    for left in (held.samples._held._rows, held.samples._held.measured):
         assert np.intersect1d(left, points[names]).size == 0
         assert np.intersect1d(left, held.kernel.features(points[names])).size == 0
 
@@ -137,7 +137,7 @@ def test_models_are_those_of_columns(
         return model.forget([1, 77, 205])
 
     thin = learned()
-    monkeypatch.setattr(stores, "THIN", -1)
+    monkeypatch.setattr(features, "THIN", -1)
     columns = learned()
     assert thin.certificate().ok and columns.certificate().ok
     value = "decision_function" if estimator is SVC else "predict"

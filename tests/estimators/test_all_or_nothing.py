@@ -7,18 +7,12 @@ that raises at its k-th call; and Ctrl-C at the k-th line of the package that is
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path as FilePath
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-import adiabat
 from adiabat import SVC
 from adiabat.engine import threads
 from adiabat.engine.exchange import Exchange
@@ -28,6 +22,7 @@ from adiabat.engine.samples import Samples
 from adiabat.engine.solver import Solver
 from adiabat.engine.threads import BlasHold
 
+from faults import NEVER, failing, injected, interrupt_at_line
 from laws.compare import assert_is_optimum, exact_state
 from oracles.operations import Roster
 
@@ -61,24 +56,6 @@ def goes_on(model: SVC) -> None:
     model.update(X[NEW], Y[NEW], remove=[0, 7])
     stays = np.array([k for k in range(N + 8) if k not in (0, 7)])
     assert_is_optimum(model, Roster(X[stays], Y[stays], np.ones(len(stays)), stays), X[:5])
-
-
-@contextmanager
-def failing(owner: Any, name: str, k: int, error: BaseException) -> Iterator[list[int]]:
-    """Let the k-th call of a function of the package raise; yields the count of calls."""
-    original, calls = getattr(owner, name), [0]
-
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == k:
-            raise error
-        return original(*args, **kwargs)
-
-    setattr(owner, name, wrapped)
-    try:
-        yield calls
-    finally:
-        setattr(owner, name, original)
 
 
 INNER = [
@@ -116,7 +93,7 @@ def test_an_exception_at_any_inner_call_changes_nothing(act: str, solver: str) -
     failed = 0
     for owner, name in INNER:
         for k in (1, 2, 3, 5, 8, 13, 21, 34):
-            error = KeyboardInterrupt() if k % 2 else MemoryError("injected")
+            error = injected(k)
             with failing(owner, name, k, error) as calls:
                 try:
                     ACTS[act](model)
@@ -159,39 +136,11 @@ def test_a_kernel_that_raises_at_any_call_changes_nothing() -> None:
         model = SVC(C=5.0, kernel=kernel).fit(X[:N], Y[:N])
 
 
-PACKAGE = str(FilePath(adiabat.__file__).parent)
-
-
-@contextmanager
-def interrupt_at_line(k: int) -> Iterator[list[int]]:
-    """Ctrl-C, by a true signal, when the k-th line of the package is about to run."""
-    lines = [0]
-
-    def in_frame(frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
-            lines[0] += 1
-            if lines[0] == k:
-                signal.raise_signal(signal.SIGINT)
-        return in_frame
-
-    def on_call(frame: FrameType, event: str, argument: Any) -> Any:
-        return in_frame if frame.f_code.co_filename.startswith(PACKAGE) else None
-
-    previous, handler = sys.gettrace(), signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.settrace(on_call)
-    try:
-        yield lines
-    finally:
-        sys.settrace(previous)
-        signal.signal(signal.SIGINT, handler)
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("act", ACTS)
 def test_an_interrupt_at_any_line_leaves_before_or_after(act: str, solver: str) -> None:
     done = fresh(solver)
-    with interrupt_at_line(10**9) as lines:
+    with interrupt_at_line(NEVER) as lines:
         ACTS[act](done)
     model = fresh(solver)
     before = exact_state(model, X)

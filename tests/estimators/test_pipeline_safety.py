@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,15 +19,16 @@ from adiabat.archive import read_archive, write_archive
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import Samples
 from adiabat.engine.solver import Solver
-from adiabat.estimators.model import Model
+from adiabat.estimators.kernel import plan
 from adiabat.preprocessing.moments import Moments
+
+from faults import NEVER, failing, injected, interrupt_at_line
 
 RNG = np.random.default_rng(5)
 N = 30
 X = RNG.standard_normal((N + 6, 3)) * [1.0, 100.0, 0.01]
 Y = (X[:, 0] + 0.01 * X[:, 1] + 0.3 * RNG.standard_normal(N + 6) > 0).astype(int)
 NEW = slice(N, N + 6)
-PACKAGE = str(Path(adiabat.__file__).parent)
 
 ACTS: dict[str, Callable[[IncrementalPipeline], Any]] = {
     "add": lambda model: model.partial_fit(X[NEW], Y[NEW]),
@@ -73,29 +71,12 @@ def kind_of(model: IncrementalPipeline) -> list[Any]:
     return [*state(model)[:8], f.tolist(), model.last_update_.n_added, model.last_update_.n_removed]
 
 
-@contextmanager
-def failing(owner: Any, name: str, k: int, error: BaseException) -> Iterator[list[int]]:
-    """Let the k-th call of a function of the package raise; yields the count of calls."""
-    original, calls = getattr(owner, name), [0]
-
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == k:
-            raise error
-        return original(*args, **kwargs)
-
-    setattr(owner, name, wrapped)
-    try:
-        yield calls
-    finally:
-        setattr(owner, name, original)
-
-
 INNER = [
     (Moments, "change"),
     (Moments, "variance"),
     (StandardScaler, "transform"),
-    (Model, "after"),
+    (plan, "after"),
+    (plan.Plan, "row_changes"),
     (Samples, "add"),
     (Machine, "begin"),
     (Solver, "refresh"),
@@ -110,7 +91,7 @@ def test_an_exception_at_any_inner_call_changes_nothing(act: str, mode: str) -> 
         for k in (1, 2):
             model = fresh(mode)
             before = state(model)
-            error = KeyboardInterrupt() if k % 2 else MemoryError("injected")
+            error = injected(k)
             with failing(owner, name, k, error) as calls:
                 try:
                     ACTS[act](model)
@@ -123,35 +104,10 @@ def test_an_exception_at_any_inner_call_changes_nothing(act: str, mode: str) -> 
     assert failed > 1
 
 
-@contextmanager
-def interrupt_at_line(k: int) -> Iterator[list[int]]:
-    """Ctrl-C, by a true signal, when the k-th line of the package is about to run."""
-    lines = [0]
-
-    def in_frame(frame: Any, event: str, argument: Any) -> Any:
-        if event == "line":
-            lines[0] += 1
-            if lines[0] == k:
-                signal.raise_signal(signal.SIGINT)
-        return in_frame
-
-    def on_call(frame: Any, event: str, argument: Any) -> Any:
-        return in_frame if frame.f_code.co_filename.startswith(PACKAGE) else None
-
-    previous, handler = sys.gettrace(), signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.settrace(on_call)
-    try:
-        yield lines
-    finally:
-        sys.settrace(previous)
-        signal.signal(signal.SIGINT, handler)
-
-
 @pytest.mark.parametrize(("act", "mode"), BOTH)
 def test_an_interrupt_at_any_line_leaves_before_or_after(act: str, mode: str) -> None:
     done = fresh(mode)
-    with interrupt_at_line(10**9) as lines:
+    with interrupt_at_line(NEVER) as lines:
         ACTS[act](done)
     last, after = lines[0], kind_of(done)
     model = fresh(mode)

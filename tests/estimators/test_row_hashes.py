@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import adiabat
 from adiabat import LSSVC, LSSVR, ModelFileError, NotLearnedError
 from adiabat.archive import read_archive, write_archive
-from adiabat.estimators.row_hashes import RowHashes, _Part
+from adiabat.estimators.least_squares.row_hashes import RowHashes, _Part
 from adiabat.feature_maps import Polynomial
 
 RNG = np.random.default_rng(0)

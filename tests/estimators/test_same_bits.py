@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from adiabat import LSSVC, SVC, SVDD, SVR, KernelLSSVC, KernelLSSVR, OneClassSVM, limit_threads
 from adiabat.engine import threads
-from adiabat.estimators.evidence import decide_training
+from adiabat.estimators.kernel.evidence import decide_training
 from adiabat.feature_maps import Nystroem, RandomFourier
 
 KERNELS = ("chi2", "laplacian", "linear", "poly", "rbf")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The judge shares no code with the judged: it knows NumPy and nothing of the engine.
 
-That of an update is compiled, for speed; it knows NumPy, BLAS and how work is shared out.
+That of an update is compiled, for speed; it knows NumPy, BLAS and how work is shared out. The other
+way round the engine takes nothing from a judge but the verdict, and no machine of least squares
+knows its judge at all.
 """
 
 import ast
@@ -40,6 +42,76 @@ def test_the_compiled_judge_knows_nothing_of_the_engine():
     named = {one or other for one, other in modules}
     assert "numpy" in named
     assert named <= PERMITTED_COMPILED
+
+
+# -- what is judged takes nothing from the judge ---------------------------------------------------
+
+PACKAGE = JUDGE.parent
+JUDGES = ("certificate", "error_bound", "_core.judge", "lssvm.exact_residual")
+#: What the judged may ask a judge for: the verdict, and the names of what it says.
+VERDICTS = {"Certificate", "Verdict", "verdict", "weigh"}
+#: Who asks the judge for what is then shown to users.
+ASKING = {"lssvm/evidence.py", "lssvm/dual_evidence.py"}
+#: Who belongs to a machine: what judges it may not be taken from there.
+MACHINES = {"lssvm/evidence.py": {"right_sides", "right_parts", "target_squares"}}
+JUDGED = sorted(
+    path.relative_to(PACKAGE).as_posix()
+    for folder in ("engine", "formulations", "lssvm", "_core")
+    for path in (PACKAGE / folder).iterdir()
+    if path.suffix in (".py", ".pyx", ".pxd")
+)
+IMPORT = re.compile(r"^\s*from\s+adiabat\.(\S+)\s+c?import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
+
+
+def taken(text: str) -> dict[str, set[str]]:
+    """Names taken from each module of the package."""
+    found: dict[str, set[str]] = {}
+    for module, names in IMPORT.findall(text):
+        found.setdefault(module, set()).update(re.findall(r"\w+", names.replace("# noqa", "")))
+    return found
+
+
+def secrets(text: str) -> set[str]:
+    """What is taken from a judge besides its verdict."""
+    names = set()
+    for module, found in taken(text).items():
+        if module in JUDGES:
+            names |= found - VERDICTS
+        names |= {name for name in found if f"{module}.{name}" in JUDGES}  # all of it
+    return names
+
+
+@pytest.mark.parametrize("file", [name for name in JUDGED if name not in ASKING])
+def test_the_judged_takes_nothing_from_its_judge_but_the_verdict(file):
+    assert secrets((PACKAGE / file).read_text("utf-8")) == set()
+
+
+def test_what_least_squares_is_judged_by_is_not_what_it_solved():
+    for file, machine in MACHINES.items():
+        names = set().union(*taken((PACKAGE / file).read_text("utf-8")).values())
+        assert not names & machine
+    judge = (PACKAGE / "lssvm" / "exact_residual.py").read_text("utf-8")
+    assert foreign_imports(judge) == []
+
+
+def test_all_that_is_judged_is_read():
+    assert {"engine/machine.py", "_core/rows.pyx", "lssvm/machine.py"} <= set(JUDGED)
+    assert ASKING < set(JUDGED)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from adiabat.certificate import violations",
+        "from adiabat.certificate import (\n    Verdict,\n    judge,\n)",
+        "from adiabat._core.judge cimport rounding_of",
+        "from adiabat._core import judge",
+        "def late():\n    from adiabat.error_bound import error_bound",
+        "from adiabat.lssvm.exact_residual import right_hand_side",
+    ],
+)
+def test_a_line_that_is_shared_is_noticed(line):
+    assert secrets(line)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+
+from adiabat import NotOptimalError
 
 from laws import laws
 from laws.soak import Tally, soak_families
@@ -14,31 +14,49 @@ from oracles.kinds import KINDS, hostile
 
 SOLVERS = ["auto", "path", "exchange"]
 FAMILIES = [(kind, name) for kind in KINDS for name in hostile(kind)]
-# Each law on every third family, the laws of exactness on all of them.
-CASES = [
-    (law, where)
-    for number, law in enumerate(laws.LAWS)
-    for place, where in enumerate(FAMILIES)
-    if law in EXACTNESS or (number + place) % 3 == 0
-]
+# C or the kernel is changed to one under which double precision does not reach the optimum; the
+# model stays as it was.
+REFUSED = {
+    ("a_retuned_model_equals_a_refit", "svr", "outlier_poly3"),
+    ("a_retuned_model_equals_a_refit", "svr", "outlier_poly5"),
+    ("a_retuned_model_equals_a_refit", "svdd", "outlier_poly3"),
+}
+OTHERS = [law for law in laws.LAWS if law not in EXACTNESS]
 
 
-def labels(part: Any) -> str:
-    return " ".join(part) if isinstance(part, tuple) else name_of(part)
+def labels(part: tuple[str, str]) -> str:
+    return " ".join(part)
 
 
-@pytest.mark.parametrize(("law", "where"), CASES, ids=labels)
-def test_law_on_hostile_family(law: laws.Law, where: tuple[str, str]) -> None:
+def hold(law: laws.Law, kind: str, family: str) -> None:
     """By one of the solvers, which chance chooses."""
-    kind, family = where
     rng = chance(name_of(law), kind, family, "hostile")
-    law(hostile(kind)[family](rng), str(rng.choice(SOLVERS)), rng)
+    try:
+        law(hostile(kind)[family](rng), str(rng.choice(SOLVERS)), rng)
+    except NotOptimalError as refusal:
+        if (name_of(law), kind, family) not in REFUSED:
+            raise
+        pytest.xfail(str(refusal))
+
+
+@pytest.mark.rotates(2)
+@pytest.mark.parametrize("where", FAMILIES, ids=labels)
+@pytest.mark.parametrize("law", EXACTNESS, ids=name_of)
+def test_law_of_exactness_on_hostile_family(law: laws.Law, where: tuple[str, str]) -> None:
+    hold(law, *where)
+
+
+@pytest.mark.rotates(7)
+@pytest.mark.parametrize("where", FAMILIES, ids=labels)
+@pytest.mark.parametrize("law", OTHERS, ids=name_of)
+def test_law_on_hostile_family(law: laws.Law, where: tuple[str, str]) -> None:
+    hold(law, *where)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_short_soak(kind: str) -> None:
     whole = Tally()
-    for _, tally in soak_families(200, "auto", 10, 3000, kind, only_hostile=True):
+    for _, tally in soak_families(100, "auto", 10, 3000, kind, only_hostile=True):
         whole.merge(tally)
     assert not whole.faults, f"{len(whole.faults)} faults, the first: {whole.faults[0]}"
-    assert whole.operations == 200 and whole.checked > 15
+    assert whole.operations == 100 and whole.checked > 7

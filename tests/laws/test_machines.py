@@ -220,20 +220,20 @@ def live(machine: type[Life], examples: int) -> None:
 
 
 def test_life_of_two_classes() -> None:
-    live(Life, 30)
+    live(Life, 18)
 
 
 def test_life_of_three_classes() -> None:
-    live(LifeOfThreeClasses, 25)
+    live(LifeOfThreeClasses, 15)
 
 
 def test_life_of_regression() -> None:
-    live(LifeOfRegression, 15)
+    live(LifeOfRegression, 10)
 
 
 def test_life_of_one_class() -> None:
-    live(LifeOfOneClass, 15)
+    live(LifeOfOneClass, 10)
 
 
 def test_life_of_sphere() -> None:
-    live(LifeOfSphere, 15)
+    live(LifeOfSphere, 10)

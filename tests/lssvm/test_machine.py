@@ -8,17 +8,18 @@ import pytest
 
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.evidence import certify
-from adiabat.lssvm.judge import normal_residual
+from adiabat.lssvm.exact_residual import normal_residual, right_hand_side
 from adiabat.lssvm.machine import Batch, LeastSquares
 from adiabat.lssvm.moments import Moments
+from adiabat.lssvm.normal_equations import right_sides
 
 from oracles.least_squares import closed_form, relative
 
 ONE = np.array([[0.0], [1.0]])  # one output: the target itself
 
 
-def unchecked(before: Moments, after: Moments) -> None:
-    return None
+def changed(model: LeastSquares, batches: list[Batch]) -> LeastSquares:
+    return model.changed(model.summed(batches))
 
 
 def batch(phi: np.ndarray, t: np.ndarray, sign: float, s: np.ndarray | None = None) -> Batch:
@@ -60,7 +61,7 @@ def test_a_hundred_thousand_additions_and_removals_at_condition_1e8(intercept):
         if held.sum() + len(come) - len(go) < 100:
             go = go[:1]
         parts = [batch(phi[come], t[come], 1.0), batch(phi[go], t[go], -1.0)]
-        model = model.changed([part for part in parts if len(part)], unchecked)
+        model = changed(model, [part for part in parts if len(part)])
         held[come], held[go] = True, False
         moved += len(come) + len(go)
     truth = closed_form(phi[held], t[held], rho, intercept)
@@ -79,8 +80,8 @@ def test_single_rows_through_the_updated_inverse(condition, intercept):
     model = machine(phi[:60], t[:60], rho, intercept)
     for step in range(180):  # three times round, and then the last sixty rows are held
         come, go = (60 + step) % 120, step % 120
-        model = model.changed([batch(phi[[come]], t[[come]], 1.0)], unchecked)
-        model = model.changed([batch(phi[[go]], t[[go]], -1.0)], unchecked)
+        model = changed(model, [batch(phi[[come]], t[[come]], 1.0)])
+        model = changed(model, [batch(phi[[go]], t[[go]], -1.0)])
     truth = closed_form(phi[60:], t[60:], rho, intercept)
     assert relative(model.solution[:6], truth[:6]) < 1e-11
 
@@ -124,7 +125,7 @@ def test_the_papers_matrix_and_update_for_rows_in_and_out():
     P = np.triu(matrix.inverse)
     P = P + np.triu(P, 1).T
     assert np.allclose(np.eye(4) - rho * P, C, atol=1e-12)
-    moved = model.changed([batch(phi[20:], t[20:], 1.0), batch(phi[:5], t[:5], -1.0)], unchecked)
+    moved = changed(model, [batch(phi[20:], t[20:], 1.0), batch(phi[:5], t[:5], -1.0)])
     assert np.allclose(moved.solution, w, atol=1e-12)
 
 
@@ -135,7 +136,7 @@ def test_a_row_never_added_makes_the_matrix_indefinite(intercept):
     model = machine(phi, t, 0.1, intercept)
     before = model.moments.hi.copy()
     with pytest.raises(IndefiniteMatrix):
-        model.changed([batch(100.0 * phi[:1], t[:1], -1.0)], unchecked)
+        changed(model, [batch(100.0 * phi[:1], t[:1], -1.0)])
     assert np.array_equal(model.moments.hi, before)
 
 
@@ -145,8 +146,8 @@ def test_features_far_from_zero():
     t = rng.normal(size=(60, 1))
     model = machine(phi[:50], t[:50], 1e-3, True)
     for row in range(50, 60):
-        model = model.changed([batch(phi[[row]], t[[row]], 1.0)], unchecked)
-        model = model.changed([batch(phi[[row - 50]], t[[row - 50]], -1.0)], unchecked)
+        model = changed(model, [batch(phi[[row]], t[[row]], 1.0)])
+        model = changed(model, [batch(phi[[row - 50]], t[[row - 50]], -1.0)])
     truth = closed_form(phi[10:], t[10:], 1e-3, True)
     assert relative(model.solution[:3], truth[:3]) < 1e-10
 
@@ -156,7 +157,7 @@ def test_a_spoilt_inverse_is_noticed_and_built_anew():
     phi, t = rng.normal(size=(40, 12)), rng.normal(size=(40, 1))
     model = machine(phi[:30], t[:30], 0.1, True)
     model.matrix.inverse[:] *= 4.0
-    moved = model.changed([batch(phi[30:31], t[30:31], 1.0)], unchecked)
+    moved = changed(model, [batch(phi[30:31], t[30:31], 1.0)])
     assert moved.effort.refreshes == 1
     assert relative(moved.solution, closed_form(phi[:31], t[:31], 0.1, True)) < 1e-13
 
@@ -173,3 +174,15 @@ def test_the_judge_agrees_with_the_machine_on_the_residual():
     )
     lacking = model.lacking(off, (right[:, None], rest[:, None]))
     assert np.allclose(judged, lacking[:, 0], rtol=1e-12, atol=0)
+
+
+def test_the_judge_finds_its_own_right_hand_side():
+    rng = np.random.default_rng(11)
+    phi, t = rng.normal(size=(30, 7)) * 10.0 ** rng.integers(-3, 9, 7), rng.normal(size=(30, 1))
+    for intercept in (False, True):
+        model = machine(phi, t, 0.1, intercept)
+        combine = model.combine[:, 0]
+        b, rest = right_hand_side(model.moments.hi, model.moments.lo, len(model.solution), combine)
+        right, right_rest = right_sides(model.moments, intercept, model.combine)
+        assert b.tolist() == right[:, 0].tolist()
+        assert np.allclose(rest, right_rest[:, 0], rtol=1e-12, atol=0)

@@ -139,6 +139,7 @@ def test_a_kernel_rounded_to_doubles_may_be_indefinite() -> None:
 EVERY = [(kind, name) for kind in kinds.KINDS for name in kinds.families(kind)]
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize(("kind", "name"), EVERY, ids=str)
 def test_the_interior_point_solver_agrees(kind: str, name: str) -> None:
     problem = kinds.families(kind)[name](np.random.default_rng(3))
@@ -220,6 +221,7 @@ def test_many_rows_from_a_start_nearby(kernel: str) -> None:
     assert np.all((rows.lo <= start) & (start <= rows.hi))
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize("name", problems.HOSTILE)
 @pytest.mark.parametrize("kind", kinds.KINDS)
 def test_hostile_families_have_a_truth(kind: str, name: str) -> None:

@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import pickle
-import signal
-import sys
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +16,9 @@ from sklearn.preprocessing import StandardScaler as Plain
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import adiabat
 from adiabat import StandardScaler
+
+from faults import interrupt_at_line
 
 LEARNED = ("mean_", "var_", "scale_", "n_samples_seen_")
 
@@ -227,41 +225,20 @@ def test_a_failed_first_fit_leaves_nothing() -> None:
 
 @pytest.mark.parametrize("verb", ["partial_fit", "forget", "fit"])
 def test_an_interrupt_at_any_line_leaves_before_or_after(verb: str) -> None:
-    package = str(Path(adiabat.__file__).parent)
     done = StandardScaler().fit(X3)
     before = state(done)
     after = state(getattr(done, verb)(X3[:2]))
-    lines, k, seen = 0, 0, []
-
-    def in_frame(frame: Any, event: str, argument: Any) -> Any:
-        nonlocal lines
-        lines += event == "line"
-        if lines == k and event == "line":
-            signal.raise_signal(signal.SIGINT)
-        return in_frame
-
-    def on_call(frame: Any, event: str, argument: Any) -> Any:
-        return in_frame if frame.f_code.co_filename.startswith(package) else None
-
-    previous, handler = sys.gettrace(), signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        interrupted = True
-        while interrupted:
-            lines, k, interrupted = 0, k + 1, False
-            scaler = StandardScaler().fit(X3)
-            sys.settrace(on_call)
-            try:
+    k, seen, interrupted = 0, [], True
+    while interrupted:
+        k, interrupted = k + 1, False
+        scaler = StandardScaler().fit(X3)
+        try:
+            with interrupt_at_line(k):
                 getattr(scaler, verb)(X3[:2])
-            except KeyboardInterrupt:
-                interrupted = True
-            finally:
-                sys.settrace(previous)
-            seen.append(state(scaler))
-            assert seen[-1] in (before, after) if interrupted else seen[-1] == after, f"line {k}"
-    finally:
-        sys.settrace(previous)
-        signal.signal(signal.SIGINT, handler)
+        except KeyboardInterrupt:
+            interrupted = True
+        seen.append(state(scaler))
+        assert seen[-1] in (before, after) if interrupted else seen[-1] == after, f"line {k}"
     assert seen[:50] == [before] * 50
 
 

@@ -12,9 +12,10 @@ import pytest
 from adiabat import SVC
 from adiabat.engine.machine import Machine
 from adiabat.engine.solver import Solver
-from adiabat.estimators.model import Model
+from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.retention import Budget, Policy, Reserve, Support, Window
 
+from faults import failing, injected, interruptible
 from laws.compare import exact_state
 
 RNG = np.random.default_rng(3)
@@ -27,26 +28,10 @@ def fresh(policy: Policy | None) -> SVC:
     return SVC(C=3.0, gamma=0.5, retain=policy).fit(X[:50], Y[:50])
 
 
-def failing(
-    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, k: int, error: BaseException
-) -> list[int]:
-    """Let the k-th call of a function raise; the count of calls is returned."""
-    original, calls = getattr(owner, name), [0]
-
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == k:
-            raise error
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(owner, name, wrapped)
-    return calls
-
-
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(Model, "change"), (Machine, "begin"), (Solver, "refresh"), (Machine, "hear_the_judge")],
+    [(Transaction, "solve"), (Machine, "begin"), (Solver, "refresh"), (Machine, "hear_the_judge")],
 )
 def test_a_failure_in_any_step_is_as_if_nothing_had_been_tried(
     policy: Policy, owner: Any, name: str
@@ -55,9 +40,7 @@ def test_a_failure_in_any_step_is_as_if_nothing_had_been_tried(
     before, n_seen = exact_state(model, X), model.certificate().n_seen
     failed = 0
     for k in range(1, 12):
-        with pytest.MonkeyPatch.context() as patch:
-            error = KeyboardInterrupt() if k % 2 else MemoryError("injected")
-            calls = failing(patch, owner, name, k, error)
+        with failing(owner, name, k, injected(k)) as calls:
             try:
                 model.update(X[50:], Y[50:])
             except (KeyboardInterrupt, MemoryError):
@@ -106,12 +89,8 @@ class Breaks(Policy):
 def test_a_policy_that_fails_changes_nothing(how: str) -> None:
     model = fresh(None).set_params(retain=Breaks(how))
     before = exact_state(model, X)
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises((ArithmeticError, KeyboardInterrupt)):
-            model.update(X[50:], Y[50:], remove=[1, 2])
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    with interruptible(), pytest.raises((ArithmeticError, KeyboardInterrupt)):
+        model.update(X[50:], Y[50:], remove=[1, 2])
     assert exact_state(model, X) == before
     model.set_params(retain=None).update(X[50:], Y[50:], remove=[1, 2])
     assert model.certificate().ok and len(model.ids_) == 68

@@ -2,7 +2,8 @@
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
+
 IntArray = npt.NDArray[np.intp]
 
 MOST_PARTS: int

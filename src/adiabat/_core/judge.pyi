@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 def weigh(panels: Sequence[FloatArray], weights: FloatArray, out: FloatArray) -> None: ...
 def typical_target(t: FloatArray, b: float) -> float: ...

@@ -6,9 +6,7 @@ import numpy.typing as npt
 
 from adiabat._core.factor import Factor
 from adiabat._core.gram import Gram
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 class Motion:
     def __init__(

@@ -4,7 +4,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 LOW: Final = 0
 HIGH: Final = 1

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.factor import Factor
 from adiabat._core.gram import Gram
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from adiabat.typing import BoolArray, FloatArray, IntArray
 
 class Rounds:
     def __init__(self, gram: Gram, n: int, at_bound: float) -> None: ...

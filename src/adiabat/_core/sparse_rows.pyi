@@ -5,9 +5,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.kernel_values import Rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 class SparseRows:
     def __init__(self, n_features: int) -> None: ...

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 def add_outer(
     hi: FloatArray, lo: FloatArray, z: FloatArray, s: float, rest: FloatArray | None = None

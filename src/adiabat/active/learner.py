@@ -11,16 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.active.queries import class_values, first_places, require_count, require_strategy
 from adiabat.engine.report import UpdateReport
+from adiabat.estimators.arguments.validation import as_csr, n_rows
 from adiabat.estimators.svc import SVC
-from adiabat.estimators.validation import as_csr, n_rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Updates after which the sum is made anew from the columns held, so that rounding does not add up.
 RENEWAL = 64

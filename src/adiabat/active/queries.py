@@ -8,14 +8,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from adiabat.estimators import votes
+from adiabat.estimators.arguments.validation import n_rows
+from adiabat.estimators.kernel import votes
 from adiabat.estimators.svc import SVC
-from adiabat.estimators.validation import n_rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 def near_boundary(scores: FloatArray) -> FloatArray:
@@ -56,8 +53,8 @@ def query(model: Any, pool: Any, strategy: str = "near_boundary", n: int = 1) ->
     pool : {array, data frame, sparse} of shape (n_pool, n_features)
         Samples without labels.
     strategy : {"near_boundary", "largest_positive"}, default="near_boundary"
-        Those of least |decision value|, from which the boundary is learned; or those of the largest
-        decision value, which are likely of ``classes_[1]`` (LGKM06 §6.2).
+        Those of least absolute decision value, from which the boundary is learned; or those of
+        the largest decision value, which are likely of ``classes_[1]`` (LGKM06 §6.2).
     n : int, default=1
         How many.
 

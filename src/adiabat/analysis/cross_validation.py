@@ -14,7 +14,6 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer_names
@@ -22,9 +21,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.analysis.folds import Folds, folds_of
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 
 def cross_validate(
@@ -137,6 +134,16 @@ def validation_curve(
     Returns
     -------
     train_scores, test_scores : ndarray of shape (n_values, n_folds)
+
+    Examples
+    --------
+    >>> import adiabat
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = adiabat.SVC(gamma=0.2).fit(X, y)
+    >>> train, test = adiabat.validation_curve(model, "C", [0.1, 10.0], cv=5)
+    >>> test.mean(axis=1).round(2).tolist()
+    [0.94, 0.98]
     """
     folds = _folds(model, X, y, sample_weight)
     if not hasattr(model, "retune"):

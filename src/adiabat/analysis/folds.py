@@ -11,16 +11,15 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.least_squares_analysis import Analysis
-from adiabat.estimators.pipeline import IncrementalPipeline
-from adiabat.estimators.without import independent, own_rows, own_targets, without
+from adiabat.estimators.least_squares import analysis as least_squares
+from adiabat.estimators.least_squares_machine import LeastSquaresMachine
+from adiabat.estimators.what_if.copies import copy_removing, own_copy, own_rows, own_targets
 from adiabat.inputs import require_csr
-
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import IntArray
 
 
 class Folds:
@@ -58,10 +57,10 @@ class _BranchFolds(Folds):
     """Of a kernel machine: the fold leaves a branch of it."""
 
     def trained_on(self, train: IntArray) -> Any:
-        return without(self.model, self.others(train))
+        return copy_removing(self.model, self.others(train))
 
     def independent(self, view: Any) -> Any:
-        return independent(view, self.model)
+        return own_copy(view, self.model)
 
 
 class _CopyFolds(Folds):
@@ -98,16 +97,16 @@ class _SumFolds(Folds):
                 f"X and y are missing: {type(model).__name__} keeps no rows; pass those that it "
                 "was trained on"
             )
-        self._rows = model._own_rows(X, y, sample_weight)
+        self._rows = least_squares.own_rows(model, X, y, sample_weight)
         super().__init__(model, self._rows.X, self._rows.y)
 
     def trained_on(self, train: IntArray) -> Any:
-        return self.model._trained_on(self._rows, train)
+        return least_squares.trained_on(self.model, self._rows, train)
 
 
 def folds_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Folds:
     """The folds of a fitted model; X, y and the weights, if given, must be its own."""
-    if isinstance(model, Analysis):
+    if isinstance(model, LeastSquaresMachine):
         return _SumFolds(model, X, y, sample_weight)
     if sample_weight is not None:
         raise ValueError(

@@ -32,9 +32,7 @@ from adiabat.analysis.frames import as_frame
 from adiabat.analysis.sets import find_machine, held_model
 from adiabat.engine.machine import Machine
 from adiabat.formulations.epsilon_svr import EpsilonSVR
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # A leave-one-out margin this near to the threshold is on it: neither way is wrong.
 ON_THE_LINE = 1e-9
@@ -208,6 +206,16 @@ def check_sensitivity(model: Any, *, machine: Any = None) -> Agreement:
     Returns
     -------
     Agreement
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> from adiabat.analysis import check_sensitivity
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> found = check_sensitivity(model)
+    >>> type(found).__name__
+    'Agreement'
     """
     found = sensitivity(model, machine=machine)
     held = held_model(model)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat.estimators.kernel.partition import sample_sets
 from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.sets import sample_sets
 
 
 def sets(model: Any, machine: Any = None) -> npt.NDArray[Any]:

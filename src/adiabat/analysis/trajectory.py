@@ -24,9 +24,8 @@ from adiabat.engine.path import Breakpoint
 from adiabat.engine.report import UpdateReport
 from adiabat.engine.trace import RowNames, Trace
 from adiabat.errors import IdError
-from adiabat.estimators.sets import ABSENT, ERROR, MARGIN, classify
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.estimators.kernel.partition import ABSENT, ERROR, MARGIN, classify
+from adiabat.typing import FloatArray
 
 
 @dataclass(frozen=True)
@@ -166,6 +165,16 @@ def learning_trajectory(
     Returns
     -------
     Trajectory
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> from adiabat.analysis import learning_trajectory
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> path = learning_trajectory(model, [[0.5]], [1])
+    >>> path.events[0], path.events[-1], len(model.ids_)
+    ('start', 'entered', 4)
     """
     learner = copy.deepcopy(model)
     if not one_at_a_time:
@@ -206,6 +215,16 @@ def unlearning_trajectory(model: Any, ids: Any, *, machine: Any = None) -> Traje
     Returns
     -------
     Trajectory
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> from adiabat.analysis import unlearning_trajectory
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> path = unlearning_trajectory(model, [1])
+    >>> path.of(1)[0].round(3).tolist()
+    [0.5, 0.25, 0.0]
     """
     held_model(model)
     report = copy.deepcopy(model).update(remove=ids, trace=True)
@@ -213,7 +232,18 @@ def unlearning_trajectory(model: Any, ids: Any, *, machine: Any = None) -> Traje
 
 
 def join_trajectories(parts: Iterable[Trajectory]) -> Trajectory:
-    """One trajectory after another; rows are NaN and ABSENT where they are not there."""
+    """One trajectory after another; rows are NaN and ABSENT where they are not there.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> from adiabat.analysis import join_trajectories, unlearning_trajectory
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> parts = [unlearning_trajectory(model, [k]) for k in (1, 2)]
+    >>> len(join_trajectories(parts)) > len(parts[0])
+    True
+    """
     parts = list(parts)
     if not parts:
         raise ValueError("no path was followed: there is nothing to join")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,13 +20,11 @@ from adiabat.cli.options import (
 )
 from adiabat.cli.outcomes import outcome_lines
 from adiabat.cli.output import show, working
-from adiabat.errors import InputFileError
+from adiabat.errors import LISTED, InputFileError
 from adiabat.store.words import counted
 
 if TYPE_CHECKING:
     from adiabat.store.store import Store
-
-_LISTED: Final = 10
 
 
 def forget(
@@ -88,7 +86,7 @@ def _ids_of_file(store: Store, path: str, missing: str) -> list[str]:
         lines = lines[1:]
     strange = [number for number, line in lines if line in unknown]
     if strange and missing == "raise":
-        shown = ", ".join(map(str, strange[:_LISTED])) + (" ..." if strange[_LISTED:] else "")
+        shown = ", ".join(map(str, strange[:LISTED])) + (" ..." if strange[LISTED:] else "")
         raise InputFileError(
             f"{path!r} has {counted(len(strange), 'line')} that name no row of the model (line "
             f"{shown}). Give one id a line and no other column, or pass over unknown ids with "

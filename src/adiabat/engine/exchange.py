@@ -30,9 +30,7 @@ from adiabat._core.pairs import Pairs, pairwise_descent
 from adiabat._core.rounds import Rounds
 from adiabat.engine.machine import AT_BOUND, EPSILON, ROUNDINGS, SUM_ROUNDINGS, Machine
 from adiabat.errors import IndefiniteKernelError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Curvature below this part of the diagonal counts as none; below minus NEGATIVE it is a fault.
 FLAT = 1e-12

@@ -19,12 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
 from adiabat.engine.machine import Machine
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Rows from which it pays, and how many for each feature.
 LEAST_ROWS, ROWS_EACH = 400, 8

@@ -16,17 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
 from adiabat._core.rows import roundings, typical_size, violations, without
 from adiabat.certificate import Verdict
 from adiabat.engine.samples import Samples
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # A row whose pivot on the margin is below this part of its diagonal depends on the margin. With
 # pivots above it the factor keeps its digits; see docs/numerics.md.

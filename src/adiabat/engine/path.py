@@ -38,9 +38,7 @@ from adiabat._core.ratio import (
     RISING,
 )
 from adiabat.engine.machine import AIM, EPSILON, Machine
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray
 
 # Breakpoints without advance after which ties are parted, and by how much (in units of targets).
 PATIENCE = 4

@@ -12,16 +12,13 @@ or three solves with the factor that is there.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.twofold import weighted_sums
-from adiabat.engine.machine import Machine
+from adiabat.engine.machine import BLOCK_ENTRIES, Machine
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-
-# Solves at most; and kernel values gathered at a time.
+# Solves at most.
 SOLVES = 4
-BLOCK_ENTRIES = 4_000_000
 
 
 def polish(machine: Machine) -> bool:

@@ -24,12 +24,11 @@ from adiabat._core.path import Motion
 from adiabat._core.rows import violations
 from adiabat.engine.machine import RowChange, balanced_corner, no_weight
 from adiabat.engine.path import Path
-from adiabat.engine.solver import Key, Outcome, Solver
+from adiabat.engine.solver import Key, SolveInfo, Solver
 from adiabat.engine.sweep import Node, Sweep, sides
 from adiabat.engine.tableau import Tableau
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Roles = npt.NDArray[np.uint8]
 
 # C grows by at most this factor from one look of the judge to the next.
@@ -106,7 +105,7 @@ class Track:
 
     def _to(self, C: float) -> None:
         """Settle at C by exchange, judged, and set a node there."""
-        self._solver.attempt({self._key: self._boxes(C)}, "exchange", False, Outcome())
+        self._solver.attempt({self._key: self._boxes(C)}, "exchange", False, SolveInfo())
         self.residual = max(self.residual, float(self._look().max(initial=0.0)))
         self._set_node(C)
 

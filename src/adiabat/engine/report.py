@@ -32,6 +32,15 @@ class UpdateReport:
     trace : list or None
         With ``trace=True``, the breakpoints of the path, a list for each machine that moved;
         :func:`adiabat.analysis.trajectories` lays them out by id.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> X, y = [[-3.0], [-1.0], [1.0], [4.0]], [0, 0, 1, 1]
+    >>> model = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> report = model.update([[2.0]], [1], remove=[0])
+    >>> report.n_added, report.n_removed, report.certificate.ok
+    (1, 1, True)
     """
 
     n_added: int

@@ -9,15 +9,11 @@ kernel has few features, from inside of all bounds (`interior`).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.rows import nonzero, violations
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.machine import FEWEST, Machine
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # A machine that is new begins with a coarse step where rows are so few, and their kernel matrix
 # takes so few products; else after a first part of them has shown that weights at a bound outnumber

@@ -12,18 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.gram import Gram
 from adiabat._core.kernel_values import Rows
 from adiabat._core.sparse_rows import SparseRows
 from adiabat._core.thin import Thin
-from adiabat.engine.stores import DenseStore, Store, ThinStore, make_store
+from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Kernel values are computed for at most this many at a time (64 MB).
 BLOCK_ENTRIES = 8_000_000
@@ -45,7 +42,7 @@ class Samples:
         self.n = 0
         self.diagonal = np.empty(0)
         self._largest, self._largest_of = 0.0, self.diagonal
-        self._store: Store | Any = None  # from the first `add` on it is there
+        self._held: Features | Any = None  # from the first `add` on it is there
         self._norms: FloatArray | None = None
 
     # -- what is there ---------------------------------------------------------------------------
@@ -58,7 +55,7 @@ class Samples:
     @property
     def data(self) -> Any:
         """Feature rows by position (or the kernel matrix, if that was given)."""
-        return None if self._store is None else self._store.data
+        return None if self._held is None else self._held.data
 
     @property
     def n_features(self) -> int:
@@ -68,7 +65,7 @@ class Samples:
     @property
     def _nonzeros(self) -> SparseRows | None:
         """The rows by their nonzero entries, if they are kept so."""
-        nonzeros: SparseRows | None = self._store.nonzeros
+        nonzeros: SparseRows | None = self._held.nonzeros
         return nonzeros
 
     @property
@@ -82,13 +79,13 @@ class Samples:
     def view(self, positions: Any, against: int) -> Rows:
         """Rows at positions for the kernel's formula, to be read now; `against` so many others."""
         everyone = isinstance(positions, slice) and positions == slice(None)
-        store = self._store
+        held = self._held
         if not self._viewed:
             rows = self.kernel.rows(self.rows(positions))
-        elif isinstance(store, ThinStore):
+        elif isinstance(held, LinearFeatures):
             rows = Rows.dense(self.features, None if everyone else positions)
-        elif self._nonzeros is None or (against <= FEW_COLUMNS and isinstance(store, DenseStore)):
-            rows = Rows.dense(store.data, None if everyone else positions)
+        elif self._nonzeros is None or (against <= FEW_COLUMNS and isinstance(held, DenseFeatures)):
+            rows = Rows.dense(held.data, None if everyone else positions)
         else:
             rows = self._nonzeros.view(positions)
         rows.norms = None if self._norms is None else self._norms[positions]
@@ -109,12 +106,12 @@ class Samples:
     @property
     def features(self) -> FloatArray:
         """Where thin: X such that K = XX', by position."""
-        assert isinstance(self._store, ThinStore)
-        return self._store.measured[: self.n]
+        assert isinstance(self._held, LinearFeatures)
+        return self._held.measured[: self.n]
 
     def rows(self, positions: Any) -> Any:
         """Feature rows at positions."""
-        return self._store.rows(positions)
+        return self._held.rows(positions)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Kernel values between samples, from the data themselves."""
@@ -198,7 +195,7 @@ class Samples:
         """The same samples, to be read only; kernel columns are shared, new ones are its own."""
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
-        other._store, other._norms = self._store, self._norms
+        other._held, other._norms = self._held, self._norms
         return other
 
     # -- change ----------------------------------------------------------------------------------
@@ -263,13 +260,13 @@ class Samples:
         self.diagonal = np.concatenate([self.diagonal[: positions[0] if len(own) else None], own])
 
     def _store_rows(self, X: Any) -> None:
-        if self._store is None:
-            self._store = make_store(self.kernel, X)
-        self._store.add(X)
-        if isinstance(self._store, ThinStore):
+        if self._held is None:
+            self._held = make_features(self.kernel, X)
+        self._held.add(X)
+        if isinstance(self._held, LinearFeatures):
             if not isinstance(self.gram, Thin):
                 self.gram = Thin()
-            self.gram.hold(self._store.measured)
+            self.gram.hold(self._held.measured)
         norms = self.kernel.norms(X)
         if norms is not None:
             self._norms = norms if self._norms is None else np.concatenate([self._norms, norms])
@@ -281,7 +278,7 @@ class Samples:
         left = self.gram.n
         if left == self.n:
             return tail, hole
-        self._store.move(tail, hole, left)
+        self._held.move(tail, hole, left)
         for values in (self.diagonal, self._norms):
             if values is not None:
                 values[hole] = values[tail]
@@ -298,7 +295,7 @@ class Samples:
         """Take back samples added after there were n, whatever of them had been stored."""
         if self.gram.n > n:
             self.gram.remove(np.arange(n, self.gram.n))
-        if self._store is not None:
-            self._store.truncate(n)
+        if self._held is not None:
+            self._held.truncate(n)
         self._shorten(n)
         self.n = n

@@ -1,29 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All or nothing: every machine at its new optimum, judged, or everything as it was.
+"""Every machine at its new optimum, judged; or everything as it was.
 
-One update, in order:
+One update is a `Step`:
 
-1. new samples come in at the end, each machine's rows change (`Machine.begin`);
-2. each machine is solved on its watched rows, by exchange or along the path;
-3. the judge computes the residuals of all rows afresh; violators are watched and 2 is repeated;
-4. certified: leaving rows and samples go. Not certified: everything is restored, and it is said.
+1. `add`: new samples are stored at the end;
+2. `solve`: rows change (`Machine.begin`), each machine is solved on its watched rows, by exchange
+   or along the path; the judge computes the residuals of all rows afresh, violators are watched,
+   and the machine is solved again;
+3. `commit`: leaving rows and samples are removed.
+
+A step that ends before its commit is rolled back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core import thread_pool
+from adiabat._core.factor import Factor
 from adiabat._core.judge import weigh
 from adiabat._core.rows import mark
 from adiabat.engine.interior import pays, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
-from adiabat.engine.machine import Machine, RowChange, Snapshot
+from adiabat.engine.machine import DEPENDENT, NO_ROWS, Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
 from adiabat.engine.polish import polish
 from adiabat.engine.run import Run
@@ -31,10 +34,8 @@ from adiabat.engine.samples import Samples
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
 from adiabat.kernels import Kernel
+from adiabat.typing import BoolArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Key = Hashable
 
 # Settle-and-judge turns before the update is given up.
@@ -51,7 +52,7 @@ TIDYING, STRAGGLERS = 16, 24
 
 
 @dataclass
-class Outcome:
+class SolveInfo:
     """What the solvers did in one update."""
 
     rounds: int = 0
@@ -65,6 +66,80 @@ class Outcome:
         """The methods that ran, in one word."""
         return "+".join(sorted(self.methods)) or "none"
 
+    def add(self, other: SolveInfo) -> None:
+        """Count the work of another update as well."""
+        self.rounds += other.rounds
+        self.breakpoints += other.breakpoints
+        self.fallbacks += other.fallbacks
+        self.methods |= other.methods
+        for key, breakpoints in other.traces.items():
+            self.traces.setdefault(key, []).extend(breakpoints)
+
+
+class Step:
+    """One update of a solver, rolled back unless it is committed.
+
+    BLAS is held at one thread from `add` on, until the commit or the rollback.
+    """
+
+    def __init__(self, solver: Solver) -> None:
+        self._solver = solver
+        self._n_before = solver.samples.n
+        self._saved: dict[Key, Snapshot | None] = {}
+        self._changes: Mapping[Key, RowChange] = {}
+        self._committed = False
+        self._blas = BlasHold()
+        self.info = SolveInfo()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not self._committed:
+            self.rollback()
+
+    def add(self, X: Any) -> IntArray:
+        """Store new samples, the rows X (or None), and return their positions."""
+        self._blas.take()
+        if X is None:
+            return NO_ROWS
+        if X.shape[0] > 1:
+            self._solver._wake_threads()
+        return self._solver.samples.add(X)
+
+    def solve(
+        self, changes: Mapping[Key, RowChange], method: str = "auto", trace: bool = False
+    ) -> None:
+        """Change rows of machines and solve them. A machine that does not exist is created."""
+        solver = self._solver
+        self._changes = changes
+        for key in changes:
+            machine = solver.machines.get(key)
+            self._saved[key] = None if machine is None else machine.snapshot()
+        solver.attempt(changes, method, trace, self.info, self._saved)
+        if solver._is_large(changes):
+            solver._prepare_for_updates()
+
+    def commit(self, removed: IntArray = NO_ROWS, retired: Collection[Key] = ()) -> IntArray:
+        """Remove samples by position and whole machines; return where each position has moved to.
+
+        The caller defers interrupts until it has taken over the new positions.
+        """
+        self._committed = True
+        self._solver.judged_by = self._solver.tol
+        try:
+            return self._solver._commit(self._changes, removed, retired)
+        finally:
+            self._blas.give_back()
+
+    def rollback(self) -> None:
+        """Bring machines and samples back to where they were before `add`."""
+        with deferred_interrupts():
+            if not self._committed:
+                self._solver._restore_machines(self._saved)
+                self._solver.samples.truncate(self._n_before)
+            self._blas.give_back()
+
 
 class Solver:
     """The samples of a model and its machines, moved from optimum to optimum together."""
@@ -74,83 +149,44 @@ class Solver:
         self.machines: dict[Key, Machine] = {}
         self.tol = tol
         self.judged_by = tol  # the tolerance of the verdicts that machines have
+        self._is_fork = False
         self._untidy = 0  # rows changed since kernel columns were last put in order
 
-    def apply(
-        self,
-        X: Any,
-        removed: IntArray,
-        plan: Callable[[IntArray], Mapping[Key, RowChange]],
-        retired: set[Key],
-        commit: Callable[[IntArray, IntArray, Outcome], None],
-        method: str = "auto",
-        trace: bool = False,
-    ) -> Outcome:
-        """Add the rows X (or None), remove samples by position, change rows as planned.
-
-        `plan` is given the positions of the new samples. Machines in `retired` go with all their
-        rows. Once all is certain, `commit` is given the new samples' positions, where every
-        position has moved to, and the outcome; no interrupt comes between it and the solver's own.
-        """
-        n_before = self.samples.n
-        saved: dict[Key, Snapshot | None] = {}
-        outcome = Outcome()
-        certain = False
-        blas = BlasHold()
-        try:
-            blas.take()
-            if X is not None and X.shape[0] > 1:
-                self._wake_threads()
-            new = self.samples.add(X) if X is not None else np.empty(0, dtype=np.int64)
-            changes = plan(new)
-            for key in changes:
-                machine = self.machines.get(key)
-                saved[key] = None if machine is None else machine.snapshot()
-            self.attempt(changes, method, trace, outcome, saved)
-            if self._is_large(changes):
-                self._prepare_for_updates()
-            with deferred_interrupts():
-                certain = True
-                self.judged_by = self.tol
-                where = self._commit(changes, removed, retired)
-                blas.give_back()
-                commit(new, where, outcome)
-        except BaseException:
-            with deferred_interrupts():
-                if not certain:
-                    self._restore(saved, n_before)
-                blas.give_back()
-            raise
-        return outcome
+    def changing(self) -> Step:
+        """An update of samples and rows, rolled back unless it is committed."""
+        return Step(self)
 
     def attempt(
         self,
         changes: Mapping[Key, RowChange],
         method: str,
         trace: bool,
-        outcome: Outcome,
+        info: SolveInfo,
         saved: Mapping[Key, Snapshot | None] | None = None,
     ) -> None:
-        """To the new optimum, judged but not committed; what one way misses, the other tries."""
+        """Solve changed rows, judged but not committed; if one method fails, try the other."""
         if saved is None:
             saved = {key: self.machines[key].snapshot() for key in changes}
         try:
             self._begin(changes, carry=method != "path" and not trace)
-            self._solve(changes, method, trace, outcome)
+            self._solve(changes, method, trace, info)
         except NotOptimalError:
             other = "exchange" if method == "path" else "path"
             self._restore_machines(saved)
             self._begin(changes, carry=other == "exchange")
-            self._solve(changes, other, trace and other == "path", outcome)
-            outcome.fallbacks += 1
+            self._solve(changes, other, trace and other == "path", info)
+            info.fallbacks += 1
 
-    def fork(self, key: Key) -> Solver:
-        """A solver with a copy of one machine; kernel columns are shared, new ones its own."""
+    def fork(self, *keys: Key) -> Solver:
+        """A copy to try something out on, with some machines, or with all.
+
+        It shares kernel columns; those it needs besides are its own. Updating it does not affect
+        this solver. Samples keep their positions and columns, and none can be added.
+        """
         other = Solver(self.samples.kernel, self.tol)
-        other.samples = self.samples.fork()
-        machine = other.machines[key] = Machine(other.samples)
-        machine.at = self.machines[key].at.copy()
-        machine.restore(self.machines[key].snapshot())
+        other.samples, other._is_fork = self.samples.fork(), True
+        for key in keys or self.machines:
+            other.machines[key] = _copied(self.machines[key], other.samples)
         return other
 
     def _begin(self, changes: Mapping[Key, RowChange], carry: bool) -> None:
@@ -162,7 +198,7 @@ class Solver:
     # -- the solve -------------------------------------------------------------------------------
 
     def _solve(
-        self, changes: Mapping[Key, RowChange], method: str, trace: bool, outcome: Outcome
+        self, changes: Mapping[Key, RowChange], method: str, trace: bool, info: SolveInfo
     ) -> None:
         runs = []
         for key, change in changes.items():
@@ -185,7 +221,7 @@ class Solver:
                 run.watched[:] = run.nearly_there = True
                 run.coarse = run.undecided = False
             if method == "path" or trace or (method == "auto" and run.path_is_short()):
-                self._follow(key, run, trace, outcome)
+                self._follow(key, run, trace, info)
             else:
                 run.settle()
         pending = runs
@@ -215,9 +251,9 @@ class Solver:
             if not run.machine.verdict.ok:
                 raise self._not_optimal(run)
             if run.exchange is not None:
-                outcome.rounds += run.exchange.rounds
-                outcome.methods.add("exchange")
-                outcome.fallbacks += run.exchange.fell_back or run.left_undone
+                info.rounds += run.exchange.rounds
+                info.methods.add("exchange")
+                info.fallbacks += run.exchange.fell_back or run.left_undone
 
     def _wake_threads(self) -> None:
         if len(self.samples.gram.panels) * self.samples.n >= CALLED:
@@ -233,15 +269,15 @@ class Solver:
         machine.hear_the_judge(self.tol)
         return bool(machine.verdict.ok)
 
-    def _follow(self, key: Key, run: Run, trace: bool, outcome: Outcome) -> None:
+    def _follow(self, key: Key, run: Run, trace: bool, info: SolveInfo) -> None:
         """Along the path; what it leaves undone, exchange finishes."""
         path = Path(run.machine, self.tol, trace)
         path.follow()
         run.left_undone = not path.completed
-        outcome.breakpoints += path.breakpoints
-        outcome.methods.add("path")
+        info.breakpoints += path.breakpoints
+        info.methods.add("path")
         if trace:
-            outcome.traces[key] = path.trace
+            info.traces[key] = path.trace
 
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
@@ -306,10 +342,10 @@ class Solver:
         self.refresh([machine])
         machine.hear_the_judge(self.tol)
 
-    # -- commit and restore ----------------------------------------------------------------------
+    # -- commit and rollback ---------------------------------------------------------------------
 
     def _commit(
-        self, changes: Mapping[Key, RowChange], removed: IntArray, retired: set[Key]
+        self, changes: Mapping[Key, RowChange], removed: IntArray, retired: Collection[Key]
     ) -> IntArray:
         for key in retired:
             self.machines.pop(key, None)
@@ -318,6 +354,8 @@ class Solver:
                 self.machines[key].finish(change.remove)
                 self.machines[key].refresh_on_schedule()
         n_before = self.samples.n
+        if self._is_fork:
+            return np.arange(n_before)
         tail, hole = self.samples.remove(removed)
         where = np.arange(n_before)
         where[tail] = hole
@@ -373,16 +411,24 @@ class Solver:
             inside[machine.at[machine.in_margin]] = True
         return inside
 
-    def _restore(self, saved: Mapping[Key, Snapshot | None], n_before: int) -> None:
-        self._restore_machines(saved)
-        self.samples.truncate(n_before)
-
     def _restore_machines(self, saved: Mapping[Key, Snapshot | None]) -> None:
         for key, snapshot in saved.items():
             if snapshot is None:
                 self.machines.pop(key, None)
             else:
                 self.machines[key].restore(snapshot)
+
+
+def _copied(machine: Machine, samples: Samples) -> Machine:
+    """A copy of a machine on other samples at the same positions."""
+    other = Machine(samples, machine.d)
+    for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
+        setattr(other, name, getattr(machine, name).copy())
+    other.b, other.verdict, other.typical = machine.b, machine.verdict, machine.typical
+    if machine.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
+        other.factor = Factor(machine.factor.shift, DEPENDENT)
+        other.factor.copy_from(machine.factor)
+    return other
 
 
 def _spare(weighty: BoolArray) -> int:

@@ -18,9 +18,8 @@ import numpy.typing as npt
 from adiabat._core.ratio import HIGH, LOW, MARGIN, PINNED, RESTING
 from adiabat._core.tableau import Pivots
 from adiabat.engine.tableau import Tableau
+from adiabat.typing import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Roles = npt.NDArray[np.uint8]
 
 # Pivots after which a new tableau is cheaper, and rounding needs one.

@@ -28,10 +28,7 @@ from adiabat._core.tableau import ARRIVED, DECIDED, MISSING, Pivots
 from adiabat._core.thread_pool import in_slices
 from adiabat.engine.machine import AIM, DEPENDENT, EPSILON, ROUNDINGS, Machine
 from adiabat.engine.trial import INSIDE, Removal
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # Numbers in a tableau at most (512 MB, and as much for the kernel).
 MOST_ENTRIES = 1 << 26

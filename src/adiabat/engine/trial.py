@@ -16,17 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.path import Motion
 from adiabat._core.ratio import LEAVING, PINNED, RESTING
 from adiabat._core.rows import violations
 from adiabat.engine.machine import EPSILON, Machine, RowChange
 from adiabat.engine.path import BALANCE, PATIENCE, WATCH_LEAST, WATCH_PART, Path
-from adiabat.engine.solver import Key, Outcome, Solver
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.engine.solver import Key, SolveInfo, Solver
+from adiabat.typing import FloatArray, IntArray
 
 # With a larger margin a few rounds of exchange cost less than the breakpoints of the path.
 LARGE_MARGIN = 128
@@ -153,8 +150,8 @@ class Trial:
         """The same with everything that the solver has, judged as any update."""
         self._copy_back()
         self._factor_is_base = False
-        outcome = Outcome()
+        info = SolveInfo()
         change = {self._key: RowChange(remove=rows, d=d)}
-        self._solver.attempt(change, method, False, outcome, self._saved)
+        self._solver.attempt(change, method, False, info, self._saved)
         machine: Machine = self._machine
-        return Removal(float(machine.r[rows[0]] + machine.t[rows[0]]), outcome.breakpoints)
+        return Removal(float(machine.r[rows[0]] + machine.t[rows[0]]), info.breakpoints)

@@ -13,13 +13,11 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array
 
-from adiabat.estimators.kernel_least_squares import KernelLeastSquares
-from adiabat.estimators.labels import OneAgainstRest, require_among
-from adiabat.estimators.leave_one_out import LeaveOneOut
-from adiabat.estimators.left_out import LeaveOneOutRegression
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.estimators.arguments.labels import OneAgainstRest, require_among
+from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.kernel_least_squares_machine import KernelLeastSquares
+from adiabat.estimators.what_if.results import LeaveOneOut, LeaveOneOutRegression
+from adiabat.typing import FloatArray
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "rho": [Interval(Real, 0.0, None, closed="neither")],
@@ -192,6 +190,13 @@ default="rbf"
         The gamma in force.
     last_update_ : UpdateReport
         What the last call that changed the model did.
+
+    Examples
+    --------
+    >>> from adiabat import KernelLSSVR
+    >>> model = KernelLSSVR(kernel="linear", rho=1e-6).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 5.0])
+    >>> model.forget([2]).predict([[3.0]]).round(3).tolist()
+    [3.0]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS

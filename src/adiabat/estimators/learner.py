@@ -16,9 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from adiabat.engine.report import UpdateReport
-from adiabat.estimators.validation import check_rows, n_rows, same_parameter
+from adiabat.estimators.arguments.validation import check_rows, n_rows, same_parameter
 
-FloatArray = npt.NDArray[np.float64]
 M = TypeVar("M", bound=Sized)
 
 #: Parameters of the kernel.

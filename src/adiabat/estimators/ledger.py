@@ -20,15 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.rows import without
-from adiabat.errors import IdError, ModelFileError
-from adiabat.estimators.indices import names_in
+from adiabat.errors import LISTED, IdError, ModelFileError
+from adiabat.estimators.arguments.indices import names_in
 
 __all__ = ["Id", "Ledger"]
 
 Id: TypeAlias = int | str | bytes | UUID
 IndexArray: TypeAlias = npt.NDArray[np.int64]
 
-_LISTED: Final = 10
 # Integers up to 128 bits are ids, so that hashes and UUIDs taken as numbers are.
 _INT_LIMIT: Final = 1 << 128
 _INT64: Final = np.iinfo(np.int64)
@@ -386,8 +385,8 @@ def _require_unique(values: list[Id], source: str) -> None:
 
 def _listing(values: list[Id]) -> str:
     """'2 ids (3, 4) are', with at most ten of them."""
-    shown = ", ".join(repr(value) for value in values[:_LISTED])
-    more = ", ..." if len(values) > _LISTED else ""
+    shown = ", ".join(repr(value) for value in values[:LISTED])
+    more = ", ..." if len(values) > LISTED else ""
     return f"{len(values)} {'id' if len(values) == 1 else 'ids'} ({shown}{more}) " + (
         "is" if len(values) == 1 else "are"
     )

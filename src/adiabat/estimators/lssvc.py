@@ -12,17 +12,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from adiabat.errors import NotLearnedError
-from adiabat.estimators.labels import OneAgainstRest, label_array, label_places, require_among
-from adiabat.estimators.least_squares_analysis import Analysis
-from adiabat.estimators.least_squares_merge import Merging
-from adiabat.estimators.least_squares_rows import Plan, Rows
-from adiabat.estimators.validation import MAX_TOL
+from adiabat.estimators.arguments.labels import (
+    OneAgainstRest,
+    label_array,
+    label_places,
+    require_among,
+)
+from adiabat.estimators.arguments.validation import MAX_TOL
+from adiabat.estimators.least_squares.analysis import trained_on
+from adiabat.estimators.least_squares.rows import Rows, TargetPlan
+from adiabat.estimators.least_squares_machine import LeastSquaresMachine
 from adiabat.lssvm.machine import LeastSquares
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 
-
-class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
+class LSSVC(OneAgainstRest, ClassifierMixin, LeastSquaresMachine):
     """Least-squares support vector classification in closed form, learned and unlearned exactly.
 
     Minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` with y = +1, -1 (LKW19).
@@ -127,7 +131,7 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
     def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
         if len(rows) == 1:
             return np.zeros(self._model.solution.shape[1])
-        twin = self._trained_on(rows, np.delete(np.arange(len(rows)), row))
+        twin = trained_on(self, rows, np.delete(np.arange(len(rows)), row))
         outputs: FloatArray = twin._decide(rows.X[[row]])[0]
         gone = np.flatnonzero(label_places(self.classes_, twin.classes_) < 0)
         if len(gone) == 0:
@@ -140,7 +144,7 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
 
     # -- labels ----------------------------------------------------------------------------------
 
-    def _plan(self, added: Rows, removed: Rows) -> Plan:
+    def _plan(self, added: Rows, removed: Rows) -> TargetPlan:
         started = self.__sklearn_is_fitted__()
         old = self.classes_ if started else np.array([], dtype=added.y.dtype)
         count = dict(zip(old.tolist(), self._class_counts, strict=True)) if started else {}
@@ -160,7 +164,7 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
             count[label.item()] = count.get(label.item(), 0) + int(number)
         return _planned(count, old)
 
-    def _joint_plan(self, other: Any, sign: float) -> tuple[Plan, list[int | None]]:
+    def _joint_plan(self, other: Any, sign: float) -> tuple[TargetPlan, list[int | None]]:
         count = dict(zip(self.classes_.tolist(), self._class_counts, strict=True))
         for label, number in zip(other.classes_.tolist(), other._class_counts, strict=True):
             if isinstance(label, str) != isinstance(next(iter(count)), str):
@@ -174,12 +178,12 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
         place = {label: index for index, label in enumerate(other.classes_.tolist())}
         return plan, [place.get(label) for label in plan.state[0].tolist()]
 
-    def _columns(self, y: Any, plan: Plan) -> FloatArray:
+    def _columns(self, y: Any, plan: TargetPlan) -> FloatArray:
         classes, _ = plan.state
         which = label_places(y, classes)
         return np.asarray(which[:, None] == np.arange(len(classes)), dtype=np.float64)
 
-    def _adopt(self, model: LeastSquares, plan: Plan) -> LeastSquares:
+    def _adopt(self, model: LeastSquares, plan: TargetPlan) -> LeastSquares:
         classes, counts = plan.state
         if plan.emptied:
             stay = [i for i in range(len(classes)) if i not in plan.emptied]
@@ -189,11 +193,11 @@ class LSSVC(OneAgainstRest, ClassifierMixin, Merging, Analysis):
         return model
 
 
-def _planned(count: dict[Any, int], old: npt.NDArray[Any]) -> Plan:
+def _planned(count: dict[Any, int], old: npt.NDArray[Any]) -> TargetPlan:
     """The plan that leads from the old classes to those counted."""
     classes = np.unique(label_array(list(count)))
     place = {label: index for index, label in enumerate(old.tolist())}
-    return Plan(
+    return TargetPlan(
         columns=[place.get(label) for label in classes.tolist()],
         combine=one_against_rest(len(classes)),
         emptied=[i for i, label in enumerate(classes.tolist()) if count[label] == 0],

@@ -12,16 +12,15 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_array
 
-from adiabat.estimators.least_squares_analysis import Analysis
-from adiabat.estimators.least_squares_merge import Merging
-from adiabat.estimators.least_squares_rows import Plan, Rows
-from adiabat.estimators.validation import MAX_TOL
+from adiabat.estimators.arguments.validation import MAX_TOL
+from adiabat.estimators.least_squares.analysis import trained_on
+from adiabat.estimators.least_squares.rows import Rows, TargetPlan
+from adiabat.estimators.least_squares_machine import LeastSquaresMachine
 from adiabat.lssvm.machine import LeastSquares
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 
-
-class LSSVR(MultiOutputMixin, RegressorMixin, Merging, Analysis):
+class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
     """Least-squares support vector regression in closed form, learned and unlearned exactly.
 
     Minimises ``rho ||w||^2 + sum_i s_i (w'phi(x_i) + b - y_i)^2`` (LKW19). It keeps w, the
@@ -122,7 +121,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, Merging, Analysis):
     def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
         if len(rows) == 1:
             return np.zeros(self._model.solution.shape[1])
-        twin = self._trained_on(rows, np.delete(np.arange(len(rows)), row))
+        twin = trained_on(self, rows, np.delete(np.arange(len(rows)), row))
         outputs: FloatArray = twin._decide(rows.X[[row]])[0]
         return outputs
 
@@ -134,7 +133,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, Merging, Analysis):
         )
         return checked
 
-    def _plan(self, added: Rows, removed: Rows) -> Plan:
+    def _plan(self, added: Rows, removed: Rows) -> TargetPlan:
         shapes = {rows.y.shape[1:] for rows in (added, removed) if len(rows)}
         if not self.__sklearn_is_fitted__():
             self._flat = added.y.ndim == 1
@@ -148,17 +147,17 @@ class LSSVR(MultiOutputMixin, RegressorMixin, Merging, Analysis):
                 f"learned {width} values for each row; pass as many"
             )
         combine = np.vstack([np.zeros(width), np.eye(width)])
-        return Plan(columns=list(range(width)), combine=combine, emptied=[])
+        return TargetPlan(columns=list(range(width)), combine=combine, emptied=[])
 
-    def _joint_plan(self, other: Any, sign: float) -> tuple[Plan, list[int | None]]:
+    def _joint_plan(self, other: Any, sign: float) -> tuple[TargetPlan, list[int | None]]:
         mine, theirs = self._model.moments.n_targets, other._model.moments.n_targets
         if mine != theirs:
             raise ValueError(f"other has {theirs} values for each row, this model {mine}")
         places: list[int | None] = list(range(mine))
-        return Plan(places, self._model.combine, emptied=[]), places
+        return TargetPlan(places, self._model.combine, emptied=[]), places
 
-    def _columns(self, y: Any, plan: Plan) -> FloatArray:
+    def _columns(self, y: Any, plan: TargetPlan) -> FloatArray:
         return np.asarray(y).reshape(len(y), -1)
 
-    def _adopt(self, model: LeastSquares, plan: Plan) -> LeastSquares:
+    def _adopt(self, model: LeastSquares, plan: TargetPlan) -> LeastSquares:
         return model

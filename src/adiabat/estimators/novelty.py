@@ -11,10 +11,10 @@ import numpy.typing as npt
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators.left_out import LeaveOneOutNovelty, values_without
 from adiabat.estimators.single_machine import SingleMachine
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.estimators.what_if.leave_one_out import leave_one_out_values
+from adiabat.estimators.what_if.results import LeaveOneOutNovelty
+from adiabat.typing import FloatArray
 
 
 class NoveltyDetector(OutlierMixin, SingleMachine):
@@ -91,7 +91,7 @@ class NoveltyDetector(OutlierMixin, SingleMachine):
         """
         check_is_fitted(self)
         self._require_unchanged()
-        values, removals = values_without(self, n_jobs, progress)
+        values, removals = leave_one_out_values(self, n_jobs, progress)
         return LeaveOneOutNovelty(self.ids_, self._decision_from(values), removals)
 
     def _held_values(self) -> FloatArray:

@@ -7,19 +7,16 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
+from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS, as_csr
+from adiabat.estimators.kernel.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
+from adiabat.estimators.kernel.scikit_learn import plain_one_class
 from adiabat.estimators.novelty import NoveltyDetector
-from adiabat.estimators.scikit_learn import plain_one_class
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr
 from adiabat.formulations.one_class import OneClass
 from adiabat.retention import Policy
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class OneClassSVM(LibsvmParameters, NoveltyDetector):

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adiabat.estimators.arguments.validation import read_only
 from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.validation import read_only
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class SingleMachine(KernelMachine):

@@ -14,24 +14,29 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators import votes
-from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.labels import check_labels, exact_labels, label_array, require_among
-from adiabat.estimators.leave_one_out import LeaveOneOut, leave_one_out
-from adiabat.estimators.libsvm_parameters import (
+from adiabat.estimators.arguments.labels import (
+    check_labels,
+    exact_labels,
+    label_array,
+    require_among,
+)
+from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS, as_csr, read_only
+from adiabat.estimators.kernel import votes
+from adiabat.estimators.kernel.libsvm_parameters import (
     LIBSVM_CONSTRAINTS,
     LibsvmParameters,
     filled,
     iterations,
 )
-from adiabat.estimators.regularization import AlongC, Shape
-from adiabat.estimators.scikit_learn import plain_svc
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr, read_only
+from adiabat.estimators.kernel.model import Model
+from adiabat.estimators.kernel.regularization import AlongC, Shape
+from adiabat.estimators.kernel.scikit_learn import plain_svc
+from adiabat.estimators.kernel_machine import KernelMachine
+from adiabat.estimators.what_if.leave_one_out import leave_one_out
+from adiabat.estimators.what_if.results import LeaveOneOut
 from adiabat.formulations.c_svc import CSVC
 from adiabat.retention import Policy
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray, IntArray
 
 # Labels up to which they are looked up one by one.
 FEW_LABELS = 256
@@ -60,8 +65,8 @@ default="rbf"
     coef0 : float, default=0.0
         Constant of the ``poly`` kernel.
     tol : float, default=1e-9
-        Largest violation of the optimality conditions that is accepted, scaled by
-        max(1, C max|K|).
+        Largest violation of the optimality conditions that is accepted, in units of each row's
+        target, beside a few roundings of its own decision value.
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class. ``"balanced"`` is settled at `fit` and then held.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -393,9 +398,11 @@ CalibratedClassifierCV`.
         codes = self._classes_known().codes(model.target)
         self.classes_ = label_array([self._classes_known().label[code] for code in codes])
 
-    def _encode(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[CSVC, IntArray]:
+    def _encode(
+        self, labels: npt.NDArray[Any], weights: FloatArray, model: Model | None
+    ) -> tuple[CSVC, IntArray]:
         """Class codes of labels, and a formulation that knows the classes among them."""
-        known = self._classes_known()
+        known = self._formulation(None) if model is None else self._classes_known()
         code_of = {label: code for code, label in known.label.items()}
         if len(labels) <= FEW_LABELS:  # seldom is one of them new
             codes_of_few = [code_of.get(label) for label in labels.tolist()]
@@ -421,8 +428,10 @@ CalibratedClassifierCV`.
         if not fresh:
             return known, target
         factors = dict(known.class_weight)
-        every_target = np.concatenate([self._model.target, target])
-        every_weight = np.concatenate([self._model.weight, weights])
+        every_target, every_weight = target, weights
+        if model is not None:
+            every_target = np.concatenate([model.target, target])
+            every_weight = np.concatenate([model.weight, weights])
         factors.update(self._class_factors(fresh, code_of, every_target, every_weight))
         return CSVC(known.C, labels_of, factors), target
 

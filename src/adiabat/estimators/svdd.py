@@ -8,17 +8,15 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS, as_csr, n_rows
+from adiabat.estimators.kernel.scikit_learn import plain_sphere
 from adiabat.estimators.novelty import NoveltyDetector
-from adiabat.estimators.scikit_learn import plain_sphere
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS, as_csr, n_rows
 from adiabat.formulations.svdd import Sphere
 from adiabat.retention import Policy
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class SVDD(NoveltyDetector):
@@ -42,7 +40,7 @@ class SVDD(NoveltyDetector):
     radius_ : float
         Radius of the sphere in feature space.
     offset_ : float
-        -radius_².
+        Minus the squared radius.
     ids_ : ndarray
         Ids of the samples held, in the order in which they were learned.
     support_, support_vectors_, n_support_, dual_coef_
@@ -98,7 +96,7 @@ class SVDD(NoveltyDetector):
 
     @property
     def offset_(self) -> float:
-        """-radius_²: decision_function = score_samples - offset_."""
+        """Minus the squared radius; ``decision_function = score_samples - offset_``."""
         return -(self.radius_**2)
 
     def centre_distance(self, X: Any, diagonal: Any = None) -> FloatArray:

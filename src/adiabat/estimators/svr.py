@@ -14,16 +14,16 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.estimators.left_out import LeaveOneOutRegression, values_without
-from adiabat.estimators.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
-from adiabat.estimators.regularization import AlongC, Shape
-from adiabat.estimators.scikit_learn import plain_svr
+from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.kernel.libsvm_parameters import LIBSVM_CONSTRAINTS, LibsvmParameters
+from adiabat.estimators.kernel.regularization import AlongC, Shape
+from adiabat.estimators.kernel.scikit_learn import plain_svr
 from adiabat.estimators.single_machine import SingleMachine
-from adiabat.estimators.validation import KERNEL_CONSTRAINTS
+from adiabat.estimators.what_if.leave_one_out import leave_one_out_values
+from adiabat.estimators.what_if.results import LeaveOneOutRegression
 from adiabat.formulations.epsilon_svr import EpsilonSVR
 from adiabat.retention import Policy
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class SVR(LibsvmParameters, RegressorMixin, AlongC, SingleMachine):
@@ -150,7 +150,7 @@ class SVR(LibsvmParameters, RegressorMixin, AlongC, SingleMachine):
         """
         check_is_fitted(self)
         self._require_unchanged()
-        values, removals = values_without(self, n_jobs, progress)
+        values, removals = leave_one_out_values(self, n_jobs, progress)
         model = self._model
         return LeaveOneOutRegression(model.ledger.ids, model.target.copy(), values, removals)
 

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adiabat._core.rows import codes_in
-from adiabat.formulations.base import NO_ROWS, FloatArray, IntArray, Key, Rows, require_range
+from adiabat.formulations.base import NO_ROWS, Key, Rows, require_range
+from adiabat.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

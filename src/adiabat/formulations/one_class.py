@@ -14,7 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from adiabat.formulations.base import FloatArray, Key, OneMachine, Rows, require_range
+from adiabat.formulations.base import Key, OneMachine, Rows, require_range
+from adiabat.typing import FloatArray
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from adiabat.formulations.base import FloatArray, Key, OneMachine, Rows, require_range
+from adiabat.formulations.base import Key, OneMachine, Rows, require_range
+from adiabat.typing import FloatArray
 
 
 @dataclass(frozen=True)

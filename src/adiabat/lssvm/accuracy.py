@@ -27,11 +27,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.lssvm.moments import Moments
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 #: Unit roundoff of float64.
 UNIT: Final = 2.0**-53

@@ -17,15 +17,13 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.linalg.blas import dsymm, dsymv, dsyr, dsyrk
 from scipy.linalg.lapack import dpotri
 
 from adiabat._core.twofold import centred
 from adiabat.lssvm.moments import Moments
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Where a row that leaves keeps less than this of its own weight, P would lose the digits of the
 # quotient; the factor is then built anew.

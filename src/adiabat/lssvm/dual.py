@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
@@ -35,14 +34,11 @@ from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.linear import from_features, from_leverages, sum_rows, two_sum
 from adiabat.lssvm.machine import Effort
 from adiabat.lssvm.moments import NotSettled
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.lssvm.normal_equations import CORRECTIONS, SETTLED
+from adiabat.typing import FloatArray, IntArray
 
 # Growing by k rows takes about 3 m^2 k operations, building anew (m + k)^3.
 _UPDATE_SHARE: Final = 0.3
-_CORRECTIONS: Final = 12
-_SETTLED: Final = 1e-12
 # A weight or bias that is less than this part of what the targets alone would give is measured
 # against that: where f is constant, all weights are nothing but rounding.
 _NOTHING_BESIDE: Final = 1e-3
@@ -178,7 +174,7 @@ class DualMachine:
         alpha, bias = self.solve(self.aims, np.zeros(self.aims.shape[1]))
         rest, scale = np.zeros_like(alpha), self.scale()
         previous, rounds = np.inf, 0
-        while rounds < _CORRECTIONS:
+        while rounds < CORRECTIONS:
             lacking, balance = self.lacking(self.aims, alpha, rest, bias)
             step, shift = self.solve(lacking, balance)
             if self.values.features is None:
@@ -192,8 +188,8 @@ class DualMachine:
             shrinks = error <= 0.25 * previous
             solved = self.with_solution(alpha, rest, bias)
             fine = bool((np.abs(lacking) <= solved.allowed(scale)).all())
-            last = not shrinks or rounds == _CORRECTIONS
-            if fine and error <= self.tol and (error <= _SETTLED or last):
+            last = not shrinks or rounds == CORRECTIONS
+            if fine and error <= self.tol and (error <= SETTLED or last):
                 return replace(
                     solved, error=error, f_error=solved.distance(lacking, balance),
                     gap=float(np.max(np.abs(np.einsum("ik,ik->k", lacking, step)))),
@@ -302,16 +298,16 @@ class DualMachine:
         if len(self) == 1 and self.intercept:  # nothing is left to tell the bias
             return LeftOut(np.zeros_like(self.aims), np.zeros_like(self.aims))
         Q, known = self._eliminated(self.P)
-        if known.max() > _SETTLED and self.effort.way != "rebuild":
+        if known.max() > SETTLED and self.effort.way != "rebuild":
             Q, known = self._eliminated(_inverse(self.values.K, self.d))
         own = np.diagonal(Q).copy()
         if self.values.rounding == 0.0:  # else roundings of kernel values count for more
             X = self.values.features
-            if X is not None and X.shape[1] < len(X) and known.max() > _SETTLED:
+            if X is not None and X.shape[1] < len(X) and known.max() > SETTLED:
                 other, other_known = from_leverages(X, self.d, self.intercept)
                 better = other_known < known
                 own[better], known[better] = other[better], other_known[better]
-            rows = np.flatnonzero(known > _SETTLED)
+            rows = np.flatnonzero(known > SETTLED)
             if len(rows):
                 own[rows], known[rows] = self._refined(Q, rows)
         own = own[:, None]
@@ -351,14 +347,14 @@ class DualMachine:
         aims[rows, place] = 1.0
         columns, bias = Q[:, rows], np.zeros(len(rows))
         known = np.full(len(rows), np.inf)
-        for _ in range(_CORRECTIONS):
+        for _ in range(CORRECTIONS):
             lacking = self.lacking(aims, columns, np.zeros_like(columns), bias)
             step, shift = self.solve(*lacking)
             columns, bias = columns + step, bias + shift
             now = np.abs(step[rows, place]) / columns[rows, place]
             shrinks = now.max() <= 0.25 * known.max()
             known = now
-            if not shrinks or known.max() <= _SETTLED:
+            if not shrinks or known.max() <= SETTLED:
                 break
         return columns[rows, place], known + 4.0 * _EPSILON
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.lssvm.dual import DualMachine, Values
-from adiabat.lssvm.judge import linear_residual, normal_residual
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.lssvm.exact_residual import linear_residual, normal_residual
+from adiabat.typing import FloatArray
 
 # Kernel values computed twice differ by twice their rounding; with that of the sum, three times.
 _TWICE_AND_THE_SUM: Final = 3.0

@@ -24,8 +24,7 @@ from adiabat._core import expansions
 from adiabat._core.expansions import MOST_PARTS
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.moments import Moments, parts_needed
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # What is left is factored in float64 if no diagonal entry is more than this in units of rho, or if
 # its condition, the features scaled, is not more than this.

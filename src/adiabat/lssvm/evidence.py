@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError
-from adiabat.lssvm.judge import expanded_residual, normal_residual
+from adiabat.lssvm.exact_residual import (
+    expanded_residual,
+    normal_residual,
+    right_hand_side,
+)
 from adiabat.lssvm.machine import LeastSquares, relative_gap
 from adiabat.lssvm.moments import Moments
-from adiabat.lssvm.normal_equations import relative_size, right_sides
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.lssvm.normal_equations import relative_size
+from adiabat.typing import FloatArray
 
 # A sum of squares may fall this far below zero, in units of rho, before it proves anything: so
 # little changes w by no more than this share.
@@ -64,12 +66,13 @@ def certify(
 def _measured(model: LeastSquares) -> tuple[float, float, float]:
     """The relative error of the solution, the relative gap, and how far f may be off."""
     moments, ridge = model.moments, model.ridge()
-    right, rest = right_sides(moments, model.intercept, model.combine)
-    lacking = np.zeros_like(model.solution)
+    lacking, right = np.zeros_like(model.solution), np.zeros_like(model.solution)
     for k in range(lacking.shape[1]):
+        aim = right_hand_side(moments.hi, moments.lo, len(right), model.combine[:, k])
+        right[:, k] = aim[0]
         if model.expansion is None and moments.rest is None:
-            x, b, b_rest = model.solution[:, k], right[:, k], rest[:, k]
-            lacking[:, k] = normal_residual(moments.hi, moments.lo, ridge, x, b, b_rest)
+            x = model.solution[:, k]
+            lacking[:, k] = normal_residual(moments.hi, moments.lo, ridge, x, *aim)
         else:
             parts = [moments.hi, moments.lo, *([] if moments.rest is None else moments.rest)]
             whole = model.solution[:, k : k + 1] if model.expansion is None else model.expansion[k]

@@ -16,17 +16,15 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.whole import add_whole
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.statistics import halves
+from adiabat.typing import FloatArray
 
 #: Rows of a block: 2^10 products of 2 * 21 bits fit in the 53 bits of a float64.
 BLOCK_ROWS: Final = 1024
 _BITS: Final = 21
 _SMALL_ROWS: Final = 512
-_SPLITTER: Final = 134217729.0  # 2^27 + 1, Veltkamp's constant for float64
 
 
 def gram_terms(Z: FloatArray, s: FloatArray | None, cuts: int = 1) -> Iterator[FloatArray]:
@@ -130,12 +128,7 @@ def _cut(Z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
 def _scaled(Z: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     """The product s Z, and what rounding took from it (Dekker's product)."""
     Q = s[:, None] * Z
-    s_upper, Z_upper = _upper_half(s)[:, None], _upper_half(Z)
+    s_upper, Z_upper = halves(s)[0][:, None], halves(Z)[0]
     s_lower, Z_lower = s[:, None] - s_upper, Z - Z_upper
     E = ((s_upper * Z_upper - Q) + s_upper * Z_lower + s_lower * Z_upper) + s_lower * Z_lower
     return Q, E if E.any() else None
-
-
-def _upper_half(a: FloatArray) -> FloatArray:
-    c = _SPLITTER * a
-    return np.asarray(c - (c - a))

@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from adiabat._core.twofold import weighted_sums
-
-FloatArray = npt.NDArray[np.float64]
-
-_SPLITTER: Final = 134217729.0  # 2^27 + 1, Veltkamp's constant for float64
-_TINY: Final = float(np.finfo(np.float64).tiny)
+from adiabat.lssvm.normal_equations import TINY
+from adiabat.statistics import halves
+from adiabat.typing import FloatArray
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -27,9 +22,7 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The product a * b, and what it rounds away (Dekker)."""
     p = a * b
-    a_upper, b_upper = _SPLITTER * a, _SPLITTER * b
-    a_upper, b_upper = a_upper - (a_upper - a), b_upper - (b_upper - b)
-    a_lower, b_lower = a - a_upper, b - b_upper
+    (a_upper, a_lower), (b_upper, b_lower) = halves(a), halves(b)
     return p, ((a_upper * b_upper - p) + a_upper * b_lower + a_lower * b_upper) + a_lower * b_lower
 
 
@@ -85,7 +78,7 @@ def from_leverages(X: FloatArray, d: FloatArray, intercept: bool) -> tuple[Float
     inverse = solve_triangular(factor, np.eye(len(S)), lower=True, check_finite=False)
     spread = float(np.max(np.diagonal(S) * np.einsum("ij,ij->j", inverse, inverse)))
     h = s * (np.einsum("ij,ij->j", half, half) + (1.0 / s.sum() if intercept else 0.0))
-    rest = np.maximum(1.0 - h, _TINY)
+    rest = np.maximum(1.0 - h, TINY)
     roundings = 4.0 * np.finfo(np.float64).eps * (len(S) + len(d) ** 0.5)
     return rest / d, roundings * spread / rest
 

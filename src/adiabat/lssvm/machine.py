@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.blas import dsymv
 
 from adiabat._core import expansions
@@ -35,21 +34,19 @@ from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.moments import Moments, NotSettled
 from adiabat.lssvm.normal_equations import (
+    CORRECTIONS,
+    SETTLED,
+    TINY,
     relative_size,
     right_parts,
     right_sides,
     target_squares,
 )
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Updating P by L rows takes about 3 J^2 L operations, a factor J^3 / 3, and at a higher speed;
 # benchmarks/papers/lkw19.py draws the time of both against L.
 _UPDATE_SHARE: Final = 0.125
-_CORRECTIONS: Final = 12
-# A correction that is smaller than this needs no second look: what is left of it after it was made
-# is smaller again by the factor by which corrections shrink.
-_SETTLED: Final = 1e-12
 # Part of `tol` that a correction may be, so that one more, as the judge makes it, is within `tol`.
 _WITHIN: Final = 0.25
 # What a residual may leave over after its answer, as an error of f and in units of the targets,
@@ -60,7 +57,6 @@ _SURELY: Final = 1e-3
 _EXACT: Final = 2.0**-60
 # Part of the targets from which f is not known well: coefficients and sums are taken in expansions.
 _VAGUE: Final = 1e-6
-_TINY: Final = float(np.finfo(np.float64).tiny)
 _NONE: Final = np.zeros(0)
 
 
@@ -92,7 +88,12 @@ class Batch:
         return self.sign * ones
 
 
-Check = Callable[[Moments, Moments], None]
+@dataclass(frozen=True)
+class Sums:
+    """Moments after a change of rows; features, targets and signed weights, if P is updated."""
+
+    moments: Moments
+    rows: tuple[FloatArray, FloatArray, FloatArray] | None
 
 
 @dataclass(frozen=True)
@@ -128,9 +129,6 @@ class LeastSquares:
     effort: Effort
     expansion: FloatArray | None = None
 
-    #: Machines are replaced, not changed: there are no versions of one.
-    version = 0
-
     def __len__(self) -> int:
         return self.moments.n
 
@@ -151,24 +149,12 @@ class LeastSquares:
         )
         return blank._settled()
 
-    def changed(self, batches: list[Batch], check: Check) -> LeastSquares:
-        """The machine once rows have come and gone, in one step.
-
-        `check` sees the moments before and after, and may raise.
-
-        Raises
-        ------
-        IndefiniteMatrix
-            If no rows could have these moments: some that go were never there.
-        NotSettled
-            If w cannot be computed as exactly as `tol` asks.
-        """
+    def summed(self, batches: list[Batch]) -> Sums:
+        """The moments once rows have come and gone, before anything is solved."""
         moments = self.moments.copy()
-        n_rows = sum(len(batch) for batch in batches)
-        if not self.worth_updating(n_rows):
+        if not self.worth_updating(sum(len(batch) for batch in batches)):
             gather(moments, batches, self.rho)
-            check(self.moments, moments)
-            return self.on(moments)
+            return Sums(moments, None)
         phi = np.concatenate([batch.features(batch.X) for batch in batches])
         t = np.concatenate([batch.targets for batch in batches])
         s = np.concatenate([batch.signed_weights() for batch in batches])
@@ -177,9 +163,22 @@ class LeastSquares:
             rows = slice(start, start + len(batch))
             moments.add(phi[rows], t[rows], batch.weights, batch.sign, self.rho)
             start += len(batch)
-        check(self.moments, moments)
-        if moments.n_heavy == 0:
+        return Sums(moments, (phi, t, s))
+
+    def changed(self, sums: Sums) -> LeastSquares:
+        """The machine once rows have come and gone, in one step, given their sums.
+
+        Raises
+        ------
+        IndefiniteMatrix
+            If no rows could have these moments: some that go were never there.
+        NotSettled
+            If w cannot be computed as exactly as `tol` asks.
+        """
+        moments = sums.moments
+        if sums.rows is None or moments.n_heavy == 0:
             return self.on(moments)
+        phi, t, s = sums.rows
         forceful = s != 0.0
         phi, t, s = phi[forceful], t[forceful], s[forceful]
         try:
@@ -235,14 +234,14 @@ class LeastSquares:
         rounds, scale = 0, self.scale()
         right = right_sides(self.moments, self.intercept, self.combine)
         previous = np.inf
-        for _ in range(_CORRECTIONS):
+        for _ in range(CORRECTIONS):
             lacking = self.lacking(solution, right)
             correction = matrix.solve(lacking)
             solution = solution + correction
             rounds += 1
             error = relative_size(correction, solution, scale, self.moments.width)
             shrinks = error <= 0.25 * previous
-            if error <= _WITHIN * self.tol and (error <= _SETTLED or not shrinks):
+            if error <= _WITHIN * self.tol and (error <= SETTLED or not shrinks):
                 moved, left = self.left_over(lacking, correction)
                 f_error = self.distance(solution, moved + left)
                 if (left <= _SURELY * self.permitted()).all() and f_error <= self.vague():
@@ -277,7 +276,7 @@ class LeastSquares:
         for k, x in enumerate(found):
             aim = right_parts(moments, self.intercept, self.combine[:, k], matrix.parts)
             left, previous = aim, np.inf
-            for _ in range(_CORRECTIONS + 2 * matrix.parts):
+            for _ in range(CORRECTIONS + 2 * matrix.parts):
                 step = matrix.solve_parts(left)
                 expansions.add_scaled(x, step, np.ones(1), 1.0)
                 cutoff = _EXACT * math.sqrt(self.rho) * unit[k] / reach
@@ -364,7 +363,7 @@ class LeastSquares:
     def target_size(self) -> FloatArray:
         """The root of the mean square of what each output aims at."""
         squares = np.maximum(target_squares(self.moments, self.combine), 0.0)
-        return np.asarray(np.sqrt(squares / max(self.moments.total_weight, _TINY)))
+        return np.asarray(np.sqrt(squares / max(self.moments.total_weight, TINY)))
 
     def distance(self, solution: FloatArray, off: FloatArray) -> float:
         """How far f may be from the optimum's, from a bound on what the residuals account for."""

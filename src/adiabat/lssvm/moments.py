@@ -18,13 +18,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.expansions import MOST_PARTS
 from adiabat._core.twofold import add_matrix, add_outer, add_twofold
 from adiabat.lssvm.exact_products import BLOCK_ROWS, SmallGram, cut_error, gram_terms
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 # Up to so many rows, one outer product each is faster than the passes over M of a block.
 _ONE_BY_ONE: Final = 40

@@ -6,13 +6,17 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core import expansions
 from adiabat.lssvm.moments import Moments
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-
+# Corrections of a solution, at most.
+CORRECTIONS: Final = 12
+# A correction that is smaller than this needs no second look: what is left of it after it was made
+# is smaller again by the factor by which corrections shrink.
+SETTLED: Final = 1e-12
+TINY: Final = float(np.finfo(np.float64).tiny)
 _NOTHING_BESIDE: Final = 1e-6
 
 

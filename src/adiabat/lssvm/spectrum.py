@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.twofold import centred
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix
 from adiabat.lssvm.machine import LeastSquares
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 #: Where 1 - h is smaller, it has lost digits: the row is better taken off for good.
 LEAST_REST: Final = 1e-6

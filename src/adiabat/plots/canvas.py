@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adiabat.estimators.sets import ERROR, MARGIN, RESERVE
+from adiabat.estimators.kernel.partition import ERROR, MARGIN, RESERVE
 
 # Okabe and Ito's colours, distinct to the colour-blind, in an order of alternating lightness.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from adiabat.analysis.sensitivity import Agreement, check_sensitivity
 from adiabat.analysis.sets import held_model, sets
-from adiabat.estimators.sets import ERROR, MARGIN, RESERVE
+from adiabat.estimators.kernel.partition import ERROR, MARGIN, RESERVE
 from adiabat.plots.canvas import (
     COLOURS,
     INK,

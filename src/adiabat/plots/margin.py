@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.analysis.sets import held_model, sets
-from adiabat.estimators.sets import ERROR, MARGIN, RESERVE
+from adiabat.estimators.kernel.partition import ERROR, MARGIN, RESERVE
 from adiabat.plots.canvas import (
     COLOURS,
     INK,
@@ -22,8 +22,7 @@ from adiabat.plots.canvas import (
     pyplot,
 )
 from adiabat.plots.plane import Plane, edges_of
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 class MarginDisplay:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from adiabat.analysis.sets import held_model, sets
 from adiabat.analysis.trajectory import Trajectory, trajectories
 from adiabat.engine.report import UpdateReport
-from adiabat.estimators.sets import ABSENT, ERROR, MARGIN, RESERVE
+from adiabat.estimators.kernel.partition import ABSENT, ERROR, MARGIN, RESERVE
 from adiabat.plots.canvas import INK, axes, pyplot
 
 ORDER = (ABSENT, RESERVE, MARGIN, ERROR)

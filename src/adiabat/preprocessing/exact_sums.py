@@ -18,10 +18,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.statistics import halves
+from adiabat.typing import FloatArray, IntArray
 
-_SPLITTER: Final = 2.0**27 + 1.0
 _LOW_BITS: Final = 26
 # Powers of two are taken together in groups of 2^3: a half is below 2^27 and moves up by at most
 # 2^7 within its group, so that 2^18 of them add up to less than 2^53.
@@ -139,15 +138,9 @@ def _exact_terms(factors: Sequence[FloatArray]) -> list[tuple[FloatArray, IntArr
 def _two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Product and its rounding error: a b = p + e exactly (Dekker), for |a|, |b| <= 1."""
     p = a * b
-    (a1, a2), (b1, b2) = _halves(a), _halves(b)
+    (a1, a2), (b1, b2) = halves(a), halves(b)
     e = a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2)
     return p, e
-
-
-def _halves(a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    scaled = a * _SPLITTER
-    high = scaled - (scaled - a)
-    return high, a - high
 
 
 def _trailing_zeros(value: int) -> int:

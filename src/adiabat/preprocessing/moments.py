@@ -20,8 +20,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat.preprocessing.exact_sums import MOST_ENTRIES, ExactSums
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _NAMES = ("weights", "values", "squares")
 

@@ -21,8 +21,7 @@ from adiabat.inputs import require_csr
 from adiabat.preprocessing.moments import Moments
 from adiabat.preprocessing.unlearning import kept_if_it_fails
 from adiabat.preprocessing.weights import check_weights
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 _LEARNED = ("mean_", "var_", "scale_", "n_samples_seen_")
 

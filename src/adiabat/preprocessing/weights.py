@@ -7,10 +7,9 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 def check_weights(sample_weight: Any, n: int) -> FloatArray:

@@ -15,7 +15,7 @@ TIE = 1e-9
 
 @register
 class Budget(Policy):
-    """At most `size` samples: over that, the one of least |weight| goes (LGKM06 §6.1).
+    """At most `size` samples: over that, the one of least absolute weight goes (LGKM06 §6.1).
 
     Samples without weight go first, the oldest first and in one step; then one after the other,
     each unlearned before the next is chosen; of equal ones the oldest.
@@ -24,6 +24,14 @@ class Budget(Policy):
     ----------
     size : int
         Samples to keep; at least 1.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> from adiabat.retention import Budget
+    >>> model = SVC(kernel="linear", C=10.0, retain=Budget(2))
+    >>> model.fit([[0.0], [1.0], [5.0]], [0, 1, 1]).ids_
+    array([0, 1])
     """
 
     timing: ClassVar[Timing] = "in turn"

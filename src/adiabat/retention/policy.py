@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat.errors import ModelFileError
+from adiabat.typing import BoolArray, FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Timing = Literal["together", "after", "in turn"]
 
 _REGISTERED: dict[str, type[Policy]] = {}
@@ -90,6 +89,17 @@ class Policy:
     """Which samples a model lets go. Subclass it and define `leaving`.
 
     Two policies are equal if they are of one class and their attributes are.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> from adiabat.retention import Policy
+    >>> class EverySecond(Policy):
+    ...     def leaving(self, held):
+    ...         return range(1, held.n, 2)
+    >>> model = SVC(kernel="linear", retain=EverySecond())
+    >>> model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).ids_
+    array([0, 2])
     """
 
     #: ``"after"`` the new samples are learned; ``"in turn"``, which is asked again after each

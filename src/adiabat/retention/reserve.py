@@ -23,6 +23,14 @@ class Reserve(Policy):
     ----------
     eps : float
         Above 0.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> from adiabat.retention import Reserve
+    >>> model = SVC(kernel="linear", C=10.0, retain=Reserve(0.5))
+    >>> model.fit([[0.0], [1.0], [1.1], [5.0]], [0, 1, 1, 1]).ids_
+    array([0, 1, 2])
     """
 
     def __init__(self, eps: float) -> None:

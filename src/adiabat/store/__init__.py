@@ -148,6 +148,17 @@ def open_store(
         If there is no store, or a newer release wrote it.
     StoreDamagedError
         If it is not what its log vouches for.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import adiabat
+    >>> folder = os.path.join(tempfile.mkdtemp(), "model")
+    >>> adiabat.create_store(folder, label="y", kernel="linear").close()
+    >>> with adiabat.open_store(folder) as store:
+    ...     _ = store.learn([[0.0], [1.0]], [0, 1], ids=["a", "b"])
+    ...     len(store)
+    2
     """
     _require_extra()
     from adiabat.store.store import Store

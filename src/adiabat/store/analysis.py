@@ -21,8 +21,8 @@ from adiabat.store import records
 from adiabat.store.session import Change, Session
 from adiabat.store.settings import Settings
 from adiabat.store.tasks import TASKS, Rows, is_fitted, machine, plain
+from adiabat.typing import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 

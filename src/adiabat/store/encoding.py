@@ -8,24 +8,23 @@ a file has those columns, in any order, and no others.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from adiabat.errors import IdError, InputFileError
+from adiabat.estimators.files.reading import OF_MOMENTS
 from adiabat.inputs import require_csr, require_memory, require_width
 from adiabat.store.labels import labels_of
 from adiabat.store.settings import Settings
 from adiabat.store.tables import Table
 from adiabat.store.tasks import TASKS, Rows, Task
 from adiabat.store.words import did_you_mean
-
-FloatArray = npt.NDArray[np.float64]
+from adiabat.typing import FloatArray
 
 
 @dataclass(frozen=True)
@@ -260,15 +259,11 @@ def _first_columns(table: Table, settings: Settings) -> Any:
     return columns
 
 
-# Matrices of moments that a model without rows needs.
-_OF_MOMENTS: Final = 8
-
-
 def require_affordable(width: int, task: Task) -> None:
     """Refuse so many features that a model of them could not be held; ValueError."""
     require_width(width, "a file")
     if not task.keeps_rows:
-        require_memory(8 * _OF_MOMENTS * width * width, f"moments of {width} features")
+        require_memory(8 * OF_MOMENTS * width * width, f"moments of {width} features")
 
 
 def _require_form(table: Table, features: Any) -> None:

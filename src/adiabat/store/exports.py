@@ -13,8 +13,9 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from adiabat.archive import HeldArchive, write_archive
+from adiabat.archive import write_archive
 from adiabat.errors import StoreError
+from adiabat.estimators.files.content import content_of
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
@@ -93,17 +94,16 @@ def _adiabat(model: Any, path: str) -> None:
 
 def _adiabat_with_ids(change: Change, path: str) -> None:
     """A model file in which rows have the ids of the store, and not its numbers for them."""
-    held = HeldArchive(path)
-    change.model.save(held)
+    manifest, arrays = content_of(change.model)
     for prefix in ("", "machine."):  # of an estimator, or of one behind a scaler
-        if prefix + "ledger_ids" not in held.arrays:
+        if prefix + "ledger_ids" not in arrays:
             continue
         of_number = records.ids_by_number(change.connection)
         ledger = Ledger()
         ledger.append([of_number[number] for number in change.model.ids_.tolist()])
-        named = {**ledger.to_arrays(), "ledger_seen": held.arrays[prefix + "ledger_seen"]}
-        held.arrays.update({prefix + name: array for name, array in named.items()})
-    write_archive(path, held.manifest, held.arrays)
+        named = {**ledger.to_arrays(), "ledger_seen": arrays[prefix + "ledger_seen"]}
+        arrays.update({prefix + name: array for name, array in named.items()})
+    write_archive(path, manifest, arrays)
 
 
 def _sklearn(model: Any, path: str) -> None:

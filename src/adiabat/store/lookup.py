@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-from adiabat.errors import IdError
+from adiabat.errors import LISTED, IdError
 from adiabat.store import log, records
 from adiabat.store.encoding import Batch, as_id
 from adiabat.store.session import Change
 from adiabat.store.suppression import erased_among, lift_marks, mark
-
-_LISTED: Final = 10
 
 
 def names_of(ids: Any) -> list[str]:
@@ -88,5 +86,5 @@ def require_new(change: Change, names: Sequence[str], allow_erased: bool) -> Non
 
 
 def _listing(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:_LISTED]))
-    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
+    shown = ", ".join(map(repr, names[:LISTED]))
+    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"

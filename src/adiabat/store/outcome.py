@@ -6,17 +6,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from adiabat.estimators.sets import count_moves
+from adiabat.errors import LISTED
+from adiabat.estimators.kernel.partition import count_moves
 from adiabat.logs import logger
 from adiabat.store import records
 from adiabat.store.session import Change
 from adiabat.store.tasks import certificate_fields, is_fitted, machine, sets_by_id
 
-_LISTED: Final = 10
 _log = logger("store")
 
 
@@ -191,5 +191,5 @@ def _compared(before: dict[int, Any], after: dict[int, Any]) -> dict[str, Any]:
         "rows_compared": len(both),
         "largest_change": largest,
         "predictions_changed": len(changed),
-        "for_example": changed[:_LISTED],
+        "for_example": changed[:LISTED],
     }

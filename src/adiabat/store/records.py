@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import sqlalchemy as sa
 
@@ -21,12 +20,10 @@ from adiabat.store.connection import checked_text
 from adiabat.store.digests import canonical, commitment, leaf
 from adiabat.store.schema import records
 from adiabat.store.tasks import Rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import FloatArray
 
 # SQLite takes at most 32,766 variables in a statement.
-_AT_ONCE: Final = 10_000
+AT_ONCE: Final = 10_000
 _COLUMNS: Final = tuple(records.c.keys())
 _FLOAT: Final = np.dtype("<f8")
 _INDEX: Final = np.dtype("<i4")
@@ -225,8 +222,8 @@ def count(connection: sa.Connection) -> int:
 def known(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
     """Those of the ids that are there."""
     found: set[str] = set()
-    for start in range(0, len(ids), _AT_ONCE):
-        part = ids[start : start + _AT_ONCE]
+    for start in range(0, len(ids), AT_ONCE):
+        part = ids[start : start + AT_ONCE]
         found |= set(
             connection.execute(sa.select(records.c.id).where(records.c.id.in_(part))).scalars()
         )
@@ -236,8 +233,8 @@ def known(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
 def find(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Record]:
     """The records of those of the ids that are there."""
     found: dict[str, Record] = {}
-    for start in range(0, len(ids), _AT_ONCE):
-        part = ids[start : start + _AT_ONCE]
+    for start in range(0, len(ids), AT_ONCE):
+        part = ids[start : start + AT_ONCE]
         for row in connection.execute(sa.select(records).where(records.c.id.in_(part))):
             record = _record(row)
             found[record.id] = record

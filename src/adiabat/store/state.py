@@ -10,26 +10,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-import scipy.sparse as sp
-
-from adiabat.archive import HeldArchive, pack_archive, unpack_archive
-from adiabat.estimators.loading import load
+from adiabat.archive import pack_archive, unpack_archive
+from adiabat.estimators.files.content import ROWS, content_of, row_arrays
+from adiabat.estimators.files.loading import estimator_from
 from adiabat.store.settings import Settings
 from adiabat.store.tasks import TASKS, is_fitted, new_model
 
 _NAME: Final = "the model of the store"
-_FEATURES: Final = ("X", "X_data", "X_indices", "X_indptr")
 
 
 def pack_model(model: Any) -> bytes:
     """The blob of an estimator; empty if it has learned nothing."""
     if not is_fitted(model):
         return b""
-    held = HeldArchive(_NAME)
-    model.save(held)
-    arrays = {name: value for name, value in held.arrays.items() if name not in _FEATURES}
-    return pack_archive(held.manifest, arrays)
+    manifest, arrays = content_of(model)
+    return pack_archive(manifest, {name: arrays[name] for name in arrays if name not in ROWS})
 
 
 def unpack_model(blob: bytes, settings: Settings, X: Any) -> Any:
@@ -42,11 +37,5 @@ def unpack_model(blob: bytes, settings: Settings, X: Any) -> Any:
         return new_model(settings)
     manifest, arrays = unpack_archive(blob, _NAME)
     if task.keeps_rows:
-        arrays.update(_feature_arrays(X))
-    return load(HeldArchive(_NAME, manifest, arrays))
-
-
-def _feature_arrays(X: Any) -> dict[str, Any]:
-    if sp.issparse(X):
-        return {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr}
-    return {"X": np.ascontiguousarray(X)}
+        arrays.update(row_arrays(X))
+    return estimator_from(manifest, arrays, _NAME)

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from adiabat.store.records import AT_ONCE
 from adiabat.store.schema import suppressed
 from adiabat.store.session import Change
-
-_AT_ONCE = 10_000
 
 
 def mark(key: bytes, name: str) -> bytes:
@@ -27,8 +26,8 @@ def mark(key: bytes, name: str) -> bytes:
 def find_marks(change: Change, marks: Sequence[bytes]) -> list[bytes]:
     """Those of the marks that are on the list."""
     found: list[bytes] = []
-    for start in range(0, len(marks), _AT_ONCE):
-        part = marks[start : start + _AT_ONCE]
+    for start in range(0, len(marks), AT_ONCE):
+        part = marks[start : start + AT_ONCE]
         chosen = sa.select(suppressed.c.mark).where(suppressed.c.mark.in_(part))
         found += change.connection.execute(chosen).scalars()
     return found

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.pipeline import make_pipeline
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError, StoreDamagedError
+from adiabat.estimators.incremental_pipeline import IncrementalPipeline
+from adiabat.estimators.kernel.partition import sample_sets
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.kernel_machine import KernelMachine
+from adiabat.estimators.least_squares.analysis import own_rows
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
-from adiabat.estimators.pipeline import IncrementalPipeline
-from adiabat.estimators.sets import sample_sets
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
@@ -35,8 +35,7 @@ from adiabat.preprocessing.encoder import OneHotEncoder
 from adiabat.preprocessing.imputer import SimpleImputer
 from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.store.settings import Settings
-
-IntArray = npt.NDArray[np.int64]
+from adiabat.typing import IntArray
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class Task:
         if not self.keeps_rows:
             weights = None if np.all(rows.weights == 1.0) else rows.weights
             try:
-                model._own_rows(rows.X, rows.labels, weights)
+                own_rows(model, rows.X, rows.labels, weights)
             except ValueError as error:
                 raise _of_other_rows(error) from error
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The certificate of a model: the judge's word on its machines, and whose row is worst."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adiabat._core.kernel_values import multiply
+from adiabat.certificate import Certificate, Problem, Verdict, judge
+from adiabat.engine.machine import Machine
+from adiabat.engine.samples import Samples
+from adiabat.engine.threads import pool_for
+from adiabat.error_bound import error_bound
+from adiabat.estimators.kernel.model import BLOCK_ENTRIES, Model
+from adiabat.typing import FloatArray, IntArray
+
+
+def certify(
+    model: Model, held_fixed: Mapping[str, Any], afresh: bool, retain: str = ""
+) -> Certificate:
+    """The judge's word: on residuals kept from the last updates, or on all of it afresh."""
+    machines = [machine for _, machine in model.machines]
+    verdicts = [machine.verdict for machine in machines]
+    f_error = math.nan
+    if afresh:
+        verdicts, f_error = _judged_afresh(model, machines)
+    worst = max(range(len(verdicts)), key=lambda k: verdicts[k].severity, default=-1)
+    found = verdicts[worst] if worst >= 0 else Verdict()
+    return Certificate(
+        residual=found.residual,
+        gap=found.gap,
+        n_samples=len(model),
+        n_support=model.n_support(),
+        tol=found.allowed or model.solver.tol,
+        ok=all(verdict.ok for verdict in verdicts),
+        held_fixed=held_fixed,
+        n_seen=model.ledger.n_seen,
+        retain=retain,
+        balance=max((verdict.balance for verdict in verdicts), default=0.0),
+        gap_tol=found.gap_allowed or model.solver.tol,
+        worst=_id_of(model, machines[worst], found.worst) if found.worst >= 0 else None,
+        rounding=found.rounding,
+        f_error=f_error,
+    )
+
+
+def _id_of(model: Model, machine: Machine, row: int) -> Any:
+    """Id of the sample that a row stands for."""
+    place = int(np.flatnonzero(model.position == machine.at[row])[0])
+    return model.ledger.name_at(place)
+
+
+def _judged_afresh(model: Model, machines: list[Machine]) -> tuple[list[Verdict], float]:
+    """Verdicts on machines, every kernel value computed anew, and how far f may be off."""
+    samples = model.solver.samples
+    f, sizes = decide_training(samples, machines, model.position)
+    verdicts, f_error = [], 0.0
+    for column, machine in enumerate(machines):
+        at = machine.at
+        problem = Problem(machine.u, machine.t, machine.lo, machine.hi, machine.d, machine.b)
+        r = f[at, column] + machine.b - machine.t
+        size = sizes[at, column]
+        verdicts.append(judge(problem, r, size, model.solver.tol))
+        block = partial(_block_of, samples, at)
+        features = samples.features[at] if samples.thin else None
+        bound = error_bound(problem, r, size, samples.diagonal[at], block, features)
+        f_error = max(f_error, bound)
+    return verdicts, f_error
+
+
+def decide_training(
+    samples: Samples, machines: list[Machine], order: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Decision values less b at all samples by position, and |K||u|, the sizes of their terms.
+
+    Terms are summed in an order of positions.
+    """
+    weights = np.zeros((samples.n, len(machines)))
+    for column, machine in enumerate(machines):
+        np.add.at(weights[:, column], machine.at, machine.u)
+    at = order[weights[order].any(axis=1)]
+    weights = weights[at]
+    f, sizes = np.zeros((2, samples.n, len(machines)))
+    step = max(1, BLOCK_ENTRIES // max(1, len(at)))
+    with pool_for(samples.n * len(at) * samples.n_features if len(at) else 0):
+        for start in range(0, samples.n if len(at) else 0, step):
+            rows = np.arange(start, min(samples.n, start + step))
+            K = samples.block(rows, at)
+            f[rows] = multiply(K, weights)
+            sizes[rows] = multiply(np.abs(K, out=K), np.abs(weights))
+    return f, sizes
+
+
+def _block_of(samples: Samples, at: IntArray, rows: IntArray, columns: IntArray) -> FloatArray:
+    """Kernel values between rows of a machine, from the data."""
+    return samples.block(at[rows], at[columns])
