@@ -26,8 +26,11 @@ def show(level: int = logging.INFO) -> None:
     package.setLevel(level)
 
 
-def log_update(log: logging.Logger, name: str, n: int, report: Any) -> None:
+def log_update(name: str, n: int, report: Any) -> None:
     """One line about an update of an estimator."""
+    log = logger("estimators")
+    if not log.isEnabledFor(logging.INFO):
+        return
     log.info(
         "%s: %d added, %d removed, %d revised, %d samples; %s, %d rounds, %.4f s, residual %.1e",
         name, report.n_added, report.n_removed, report.n_revised, n, report.solver,
