@@ -40,12 +40,17 @@ if TYPE_CHECKING:
     from adiabat.estimators.svdd import SVDD
     from adiabat.estimators.svr import SVR
     from adiabat.estimators.what_if.results import Influence, LeaveOneOut, LeaveOut, Preview
+    from adiabat.preprocessing.columns import ColumnTransformer
+    from adiabat.preprocessing.encoder import OneHotEncoder
+    from adiabat.preprocessing.imputer import SimpleImputer
     from adiabat.preprocessing.scaler import StandardScaler
+    from adiabat.preprocessing.scalers import MinMaxScaler, RobustScaler
     from adiabat.store import create_store, open_store, restore_store
     from adiabat.versions import show_versions
 
 _HOMES = {
     "Certificate": "certificate",
+    "ColumnTransformer": "preprocessing.columns",
     "IncrementalPipeline": "estimators.incremental_pipeline",
     "Influence": "estimators.what_if.results",
     "KernelLSSVC": "estimators.kernel_lssvm",
@@ -54,12 +59,16 @@ _HOMES = {
     "LSSVR": "estimators.lssvr",
     "LeaveOneOut": "estimators.what_if.results",
     "LeaveOut": "estimators.what_if.results",
+    "MinMaxScaler": "preprocessing.scalers",
     "OneClassSVM": "estimators.one_class_svm",
+    "OneHotEncoder": "preprocessing.encoder",
     "Preview": "estimators.what_if.results",
     "RegularizationPath": "estimators.kernel.regularization",
+    "RobustScaler": "preprocessing.scalers",
     "SVC": "estimators.svc",
     "SVDD": "estimators.svdd",
     "SVR": "estimators.svr",
+    "SimpleImputer": "preprocessing.imputer",
     "StandardScaler": "preprocessing.scaler",
     "UpdateReport": "engine.report",
     "create_store": "store",
@@ -82,6 +91,7 @@ __all__ = [
     "SVR",
     "AdiabatError",
     "Certificate",
+    "ColumnTransformer",
     "IdError",
     "IncrementalPipeline",
     "IndefiniteKernelError",
@@ -91,12 +101,16 @@ __all__ = [
     "KernelLSSVR",
     "LeaveOneOut",
     "LeaveOut",
+    "MinMaxScaler",
     "ModelFileError",
     "NotLearnedError",
     "NotOptimalError",
     "OneClassSVM",
+    "OneHotEncoder",
     "Preview",
     "RegularizationPath",
+    "RobustScaler",
+    "SimpleImputer",
     "StandardScaler",
     "StoreDamagedError",
     "StoreError",

@@ -8,6 +8,7 @@ option without a row fails `test_every_option_has_its_proof`.
 import json
 import os
 import shutil
+import sqlite3
 import time
 from pathlib import Path
 
@@ -56,10 +57,14 @@ def pristine(tmp_path_factory):
         rows = people(0, 60).assign(force=np.linspace(0.25, 2.0, 60))
         rows.to_csv("rows.csv", index=False)
         people(60, 70).assign(force=1.0).to_csv("more.csv", index=False)
-        people(60, 70).assign(force=1.0).to_csv("semicolons.csv", index=False, sep=";")
+        people(60, 70).assign(force=1.0).to_csv("tildes.csv", index=False, sep="~")
         fix = people(4, 5).assign(good="no" if people(4, 5).good[0] == "yes" else "yes")
         fix[["name", "good"]].to_csv("fix.csv", index=False)
-        fix[["name", "good"]].to_csv("fix-semicolons.csv", index=False, sep=";")
+        fix[["name", "good"]].to_csv("fix-tildes.csv", index=False, sep="~")
+        fix.assign(income=7.25)[["name", "income"]].to_csv(
+            "fix-commas.csv", index=False, sep=";", decimal=","
+        )
+        people(60, 70).assign(force=1.0).to_csv("commas.csv", index=False, sep=";", decimal=",")
         Path("ids.txt").write_text("person-00001\n\nperson-00002\n  \n")
         write_keys(folder, "ours")
         write_keys(folder, "other")
@@ -387,9 +392,122 @@ def predict_out():
     assert Path("c.csv").read_bytes() == Path("a.csv").read_bytes()
 
 
+def decimal(command):
+    """A comma stands before a fraction, unless numbers are said to have points."""
+
+    def prove():
+        call(command)
+        shutil.rmtree("base")
+        shutil.copytree("../work-base", "base")
+        call(f"{command} --decimal .", code=3)
+
+    def with_a_copy():
+        shutil.copytree("base", "../work-base")
+        prove()
+
+    return with_a_copy
+
+
+def init_from():
+    call("init m --from rows.csv --label good --id name")
+    assert adiabat.open_store("m").settings.categories == {"colour": None}
+    call("init n --label good --id name")
+    assert adiabat.open_store("n").settings.categories == {}
+
+
+def init_impute():
+    Path("gaps.csv").write_text("name,income,good\na,1,no\nb,,yes\nc,5,yes\n")
+    call("init m --label good --id name")
+    call("learn m gaps.csv", code=3)
+    call("init n --label good --id name --impute mean")
+    call("learn n gaps.csv")
+    assert adiabat.open_store("n").model.scaler_.transform([[np.nan]]).tolist() == [[3.0]]
+
+
+def init_delimiter():
+    call("init m --from tildes.csv --label good --id name", code=3)
+    call("init m --from tildes.csv --label good --id name --delimiter ~")
+
+
+def init_decimal():
+    call("init m --from commas.csv --label good --id name")
+    assert "income" not in adiabat.open_store("m").settings.categories
+    call("init n --from commas.csv --label good --id name --decimal .")
+    settings = adiabat.open_store("n").settings
+    assert "income" in (*settings.categories, *settings.ignored)
+
+
+def from_sql(command):
+    """Rows of a database in the place of a file."""
+
+    def prove():
+        base = sqlite3.connect("x.db")
+        people(60, 61).assign(force=1.0).to_sql("more", base, index=False)
+        base.execute("create table fix as select 'person-00004' as name, 3.5 as income")
+        base.commit()
+        base.close()
+        table = "fix" if command == "revise" else "more"
+        done = json.loads(
+            call([command, "base", "--sql", "sqlite:///x.db", table, "--json"]).stdout
+        )
+        assert 1 in (done.get("added"), done.get("revised"), done.get("rows"))
+
+    return prove
+
+
+def learn_skip_known():
+    call("learn base more.csv")
+    call("learn base more.csv", code=3)
+    assert ask("learn base more.csv --skip-known")["added"] == 0
+
+
+def with_gaps():
+    """A model to which columns can be added."""
+    call("init base2 --from rows.csv --label good --id name --ignore force")
+    call("learn base2 rows.csv")
+
+
+def columns_add():
+    with_gaps()
+    assert len(ask("columns base2 --add height")["features"]) == len(
+        ask("columns base2")["features"]
+    )
+    assert ask("columns base2")["features"][-1] == {"name": "height", "kind": "number"}
+
+
+def columns_category():
+    with_gaps()
+    ask("columns base2 --add height --category")
+    assert ask("columns base2")["features"][-1]["kind"] == "category"
+
+
+def columns_reference():
+    with_gaps()
+    call("columns base2 --add height --reference why")
+    assert ask("log base2")["entries"][-1]["reference"] == "why"
+
+
+def columns_wait():
+    with_gaps()
+    waits("columns base2 --add height")()
+
+
+def columns_signing_key():
+    call("init s2 --id name --label good --ignore colour --impute mean --signing-key ours.pem")
+    call("learn s2 more.csv --signing-key ours.pem")
+    call("columns s2 --add height", code=4)
+    call("columns s2 --add height --signing-key ours.pem")
+
+
+def columns_allow_unsigned():
+    with_gaps()
+    call("columns base2 --add height --signing-key ours.pem", code=4)
+    call("columns base2 --add height --signing-key ours.pem --allow-unsigned")
+
+
 def predict_delimiter():
-    call("predict base semicolons.csv -o out.csv", code=3)
-    call("predict base semicolons.csv -o out.csv --delimiter ;")
+    call("predict base tildes.csv -o out.csv", code=3)
+    call("predict base tildes.csv -o out.csv --delimiter ~")
 
 
 def loo_hold_scaling():
@@ -578,9 +696,31 @@ PROOFS = {
     ("init", "--scaling"): init_scaling,
     ("init", "--signing-key"): init_signing_key,
     ("init", "--suppression-key"): init_suppression_key,
+    ("init", "--from"): init_from,
+    ("init", "--impute"): init_impute,
+    ("init", "--delimiter"): init_delimiter,
+    ("init", "--decimal"): init_decimal,
+    ("learn", "--decimal"): decimal("learn base commas.csv"),
+    ("learn", "--sql"): from_sql("learn"),
+    ("learn", "--skip-known"): learn_skip_known,
+    ("revise", "--decimal"): decimal("revise base fix-commas.csv"),
+    ("revise", "--sql"): from_sql("revise"),
+    ("predict", "--decimal"): decimal("predict base commas.csv"),
+    ("predict", "--sql"): from_sql("predict"),
+    ("cv", "--shuffle"): lambda: differs("cv base", "cv base --shuffle")(),
+    ("cv", "--seed"): lambda: differs("cv base --shuffle", "cv base --shuffle --seed 5")(),
+    ("cv", "--positive-label"): lambda: differs(
+        "cv base --scoring f1 --positive-label yes", "cv base --scoring f1 --positive-label no")(),
+    ("columns", "--add"): columns_add,
+    ("columns", "--category"): columns_category,
+    ("columns", "--reference"): columns_reference,
+    ("columns", "--wait"): columns_wait,
+    ("columns", "--signing-key"): columns_signing_key,
+    ("columns", "--allow-unsigned"): columns_allow_unsigned,
+    ("columns", "--json"): in_json("columns base"),
     ("init", "--json"): in_json(INIT),
     ("learn", "--delimiter"): lambda: (
-        call("learn base semicolons.csv", 3), call("learn base semicolons.csv --delimiter ;")),
+        call("learn base tildes.csv", 3), call("learn base tildes.csv --delimiter ~")),
     ("learn", "--allow-erased"): learn_allow_erased,
     ("learn", "--suppression-key"): learn_suppression_key,
     ("forget", "--id"): forget_ids,
@@ -589,8 +729,8 @@ PROOFS = {
     ("forget", "--suppress"): forget_no_suppress,
     ("forget", "--suppression-key"): forget_suppression_key,
     ("revise", "--delimiter"): lambda: (
-        call("revise base fix-semicolons.csv", 3),
-        call("revise base fix-semicolons.csv --delimiter ;")),
+        call("revise base fix-tildes.csv", 3),
+        call("revise base fix-tildes.csv --delimiter ~")),
     ("retune", "--C"): retuned("C", 20.0, SVC, "--C"),
     ("retune", "--gamma"): retuned("gamma", 2.0, INIT),
     ("retune", "--kernel"): retuned("kernel", "linear", INIT),

@@ -13,11 +13,6 @@ GOOD = "name,income,age,colour,good\n"
 ROW = "p1,0.5,1.5,red,yes\n"
 
 FILES = {
-    "wrong delimiter": (
-        "rows.csv",
-        (GOOD + ROW).replace(",", ";"),
-        ["single column", "';'", "delimiter"],
-    ),
     "missing id column": ("rows.csv", "income,age,colour,good\n1,2,red,yes\n", ["'name'", "ids"]),
     "missing label column": ("rows.csv", "name,income,age,colour\np1,1,2,red\n", ["'good'"]),
     "missing feature column": ("rows.csv", "name,income,colour,good\np1,1,red,yes\n", ["'age'"]),
@@ -54,7 +49,7 @@ FILES = {
     "svmlight without ids": ("rows.svmlight", "1 1:2.0\n", ["no ids", "end each line with '# id'"]),
     "svmlight with few ids": ("rows.svmlight", "1 1:2 # a\n0 1:1\n", ["no id on line 2"]),
     "svmlight into columns": ("rows.svmlight", "1 1:2.0 # p1\n", ["svmlight"]),
-    "unknown ending": ("rows.xlsx", GOOD + ROW, ["ending", ".csv"]),
+    "unknown ending": ("rows.ods", GOOD + ROW, ["ending", ".csv"]),
 }
 
 

@@ -59,7 +59,10 @@ def forget(
             suppress=suppress,
             dry_run=dry_run,
         )
-    show(done.to_dict(), as_json, outcome_lines(done))
+    lines = outcome_lines(done)
+    if reference is None and done.reference is not None:
+        lines.append(f"For a receipt: adiabat receipt {model} {done.reference}")
+    show(done.to_dict(), as_json, lines)
 
 
 def _ids(store: Store, given: list[str], path: str | None, missing: str) -> list[str]:

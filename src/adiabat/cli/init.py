@@ -3,19 +3,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from adiabat.cli.options import Json, Model, SigningKey, SuppressionKey
+from adiabat.cli.options import Decimal, Delimiter, Json, Model, SigningKey, SuppressionKey
 from adiabat.cli.output import show, working
 from adiabat.cli.parameters import as_parameter
+from adiabat.errors import InputFileError
 from adiabat.store import create_store
+
+if TYPE_CHECKING:
+    from adiabat.store.proposal import Proposal
 
 # Those of `adiabat.store.tasks`, where they are imported with all that they need.
 _TASKS: Final = (
     "svc", "svr", "one-class", "svdd", "lssvc", "lssvr", "kernel-lssvc", "kernel-lssvr"
 )  # fmt: skip
+
+
+_WITHOUT_ROWS: Final = ("lssvc", "lssvr", "kernel-lssvc", "kernel-lssvr")
 
 
 def init(
@@ -35,7 +42,13 @@ def init(
     seed: Annotated[int | None, typer.Option(help="Of the random features.")] = None,
     class_weight: Annotated[str | None, typer.Option(help="'balanced'.")] = None,
     tol: Annotated[float | None, typer.Option(help="What the residual may not exceed.")] = None,
-    id_column: Annotated[str, typer.Option("--id", help="Column with the ids.")] = "id",
+    from_file: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE", help="A file whose columns say what the model has."),
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column with the ids; by default id.")
+    ] = None,
     label: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with sample weights.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out.")] = None,
@@ -52,8 +65,17 @@ def init(
     scaling: Annotated[
         str | None, typer.Option(help="exact, as --scale; or held, as the first file settles it.")
     ] = None,
+    impute: Annotated[
+        str | None,
+        typer.Option(
+            help="Fill gaps in numbers with their mean, median or most_frequent, and take new "
+            "categories at any time."
+        ),
+    ] = None,
     signing_key: SigningKey = None,
     suppression_key: SuppressionKey = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
     """Make a new model in the folder MODEL."""
@@ -63,27 +85,64 @@ def init(
         "class_weight": class_weight, "tol": tol,
     }  # fmt: skip
     parameters = {name: value for name, value in given.items() if value is not None}
+    categories, ignored, lines = _categories(categorical or []), list(ignore or ()), []
     with working("Making the model", as_json):
+        if from_file is not None:
+            found = _look(from_file, delimiter, decimal, task, id_column, label, weight, ignored,
+                          list(categories))  # fmt: skip
+            lines = [f"{kind}: {name}{_noted(found.notes.get(name))}"
+                     for name, kind in found.kinds.items()]  # fmt: skip
+            id_column = found.id
+            ignored = found.names("ignored")
+            categories = {name: categories.get(name) for name in found.names("category")}
+            if task not in _WITHOUT_ROWS:
+                impute, scaling = impute or "median", scaling or "exact"
         store = create_store(
             model,
             task,
-            id=id_column,
+            id=id_column or "id",
             label=label,
             weight=weight,
-            ignore=ignore or (),
-            categories=_categories(categorical or []),
+            ignore=ignored,
+            categories=categories,
             classes=None if classes is None else classes.split(","),
             scale=scaling or scale,
+            impute=impute,
             signing_key=signing_key,
             suppression_key=suppression_key,
             **parameters,
         )
         head = store.log()[-1]
+    taught = from_file or "FILE"
     show(
         {"model": model, "task": task, "parameters": parameters, "entry": 1, "hash": head.hash},
         as_json,
-        [f"Made {model}: {task}. Teach it with: adiabat learn {model} FILE"],
+        [*lines, f"Made {model}: {task}. Teach it with: adiabat learn {model} {taught}"],
     )
+
+
+def _look(
+    path: str, delimiter: str | None, decimal: str | None, task: str, id_column: str | None,
+    label: str | None, weight: str | None, ignored: list[str], categorical: list[str],
+) -> Proposal:  # fmt: skip
+    """What the columns of a file are; all that is wrong with them is one error."""
+    from adiabat.store.proposal import propose
+    from adiabat.store.tables import read_table
+
+    text = [name for name in (id_column, label, *categorical) if name]
+    table = read_table(path, text, delimiter, decimal)
+    labelled = task not in ("one-class", "svdd")
+    found = propose(table, id_column, label, weight, ignored, categorical, labelled)
+    if found.problems:
+        raise InputFileError(
+            f"{path!r} cannot be learned as it is, and nothing was made: "
+            + "; ".join(f"({n}) {problem}" for n, problem in enumerate(found.problems, 1))
+        )
+    return found
+
+
+def _noted(note: str | None) -> str:
+    return f" ({note})" if note else ""
 
 
 def _categories(given: list[str]) -> dict[str, list[str] | None]:

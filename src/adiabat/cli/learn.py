@@ -9,16 +9,19 @@ import typer
 
 from adiabat.cli.options import (
     AllowUnsigned,
+    Decimal,
     Delimiter,
     DryRun,
-    File,
+    FileOrQuery,
     Json,
     Model,
     Reference,
     SigningKey,
+    Sql,
     SuppressionKey,
     Wait,
     opened,
+    source,
 )
 from adiabat.cli.outcomes import outcome_lines
 from adiabat.cli.output import show, working
@@ -26,9 +29,15 @@ from adiabat.cli.output import show, working
 
 def learn(
     model: Model,
-    file: File,
+    file: FileOrQuery = None,
     reference: Reference = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sql: Sql = None,
+    skip_known: Annotated[
+        bool,
+        typer.Option("--skip-known", help="Pass over rows that are there already and the same."),
+    ] = False,
     allow_erased: Annotated[
         bool, typer.Option("--allow-erased", help="Let erased ids come back.")
     ] = False,
@@ -40,13 +49,16 @@ def learn(
     as_json: Json = False,
 ) -> None:
     """Learn the rows of FILE: all of them, or none."""
-    with working(f"Learning {file}", as_json):
+    with working(f"Learning {file or 'the query'}", as_json):
+        rows = source(file, sql)
         done = opened(
             model, wait, signing_key, allow_unsigned=allow_unsigned, suppression_key=suppression_key
         ).learn(
-            file,
+            rows,
             reference=reference,
             delimiter=delimiter,
+            decimal=decimal,
+            skip_known=skip_known,
             allow_erased=allow_erased,
             dry_run=dry_run,
         )

@@ -12,8 +12,10 @@ except ImportError:
     sys.exit("adiabat: the command line needs more packages; pip install 'adiabat[cli]'")
 
 import adiabat
+from adiabat import logs
 from adiabat.cli import (
     backup,
+    columns,
     cv,
     export,
     forget,
@@ -61,6 +63,7 @@ for _command in (
     restore.restore,
     info.info,
     serve.serve,
+    columns.columns,
 ):
     app.command()(_command)
 app.add_typer(key.app, name="key")
@@ -74,11 +77,16 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def common(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on standard error what takes how long.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
     ] = False,
 ) -> None:
     """Support vector machines that learn and unlearn, exactly."""
+    if verbose:
+        logs.show()
 
 
 def run() -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -20,7 +20,25 @@ PUBLIC_KEY: Final = "ADIABAT_PUBLIC_KEY"
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="The folder of the model.")]
 File = Annotated[
-    str, typer.Argument(metavar="FILE", help="Rows: .csv, .tsv, .parquet, .feather or .svmlight.")
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="Rows: .csv or .tsv (also .gz, .zst), .xlsx, .parquet, .feather, .svmlight; - is "
+        "standard input.",
+    ),
+]
+FileOrQuery = Annotated[
+    str | None,
+    typer.Argument(metavar="FILE", help="Rows, as a file or - (CSV from standard input)."),
+]
+Sql = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--sql", metavar="URL QUERY", help="Rows of a database instead: a query, or a table's name."
+    ),
+]
+Decimal = Annotated[
+    str | None, typer.Option("--decimal", help="Before the fraction of numbers in a CSV: . or ,")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would move.")]
@@ -77,6 +95,17 @@ def require_free(path: str, force: bool) -> None:
         raise InputFileError(
             f"{path!r} is there already; choose another name, or overwrite it with --force"
         )
+
+
+def source(file: str | None, sql: tuple[str, str] | None) -> Any:
+    """Where rows come from: a file, or a database."""
+    if (file is None) == (sql is None):
+        raise typer.BadParameter("give FILE, or --sql URL QUERY, and not both")
+    if sql is None:
+        return file
+    from adiabat.store.queries import read_query
+
+    return read_query(*sql)
 
 
 def opened(

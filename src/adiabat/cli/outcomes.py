@@ -18,6 +18,8 @@ def outcome_lines(done: Outcome) -> list[str]:
     parts = [f"{verb} {counted(count, 'row')}" for verb, count in counts if count]
     if done.operation in ("retune", "refresh") and (done.dry_run or done.entry is not None):
         parts.append("retuned" if done.operation == "retune" else "refreshed")
+    if done.operation == "columns":
+        parts.append("added a column")
     if done.operation == "repair" and done.certificate is not None and done.entry is not None:
         parts.append(f"fitted again from {counted(done.certificate['n_samples'], 'row')}")
     said = " and ".join(parts) or "nothing to do"
@@ -29,7 +31,7 @@ def outcome_lines(done: Outcome) -> list[str]:
         lines = [f"{said[0].upper()}{said[1:]} in {done.seconds:.2f} s (log entry {done.entry})."]
     lines = [f"Found: {problem}" for problem in done.found] + lines
     for column in done.settled if isinstance(done.settled, list) else ():
-        if column["kind"] == "category":
+        if "values" in column:
             lines.append(f"Fixed now: {column['name']} is one of {', '.join(column['values'])}.")
     if done.settled is not None:
         lines.append(f"Fixed now: {_width(done.settled)}")

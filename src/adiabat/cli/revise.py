@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from adiabat.cli.options import (
     AllowUnsigned,
+    Decimal,
     Delimiter,
     DryRun,
-    File,
+    FileOrQuery,
     Json,
     Model,
     Reference,
     SigningKey,
+    Sql,
     Wait,
     opened,
+    source,
 )
 from adiabat.cli.outcomes import outcome_lines
 from adiabat.cli.output import show, working
@@ -21,9 +24,11 @@ from adiabat.cli.output import show, working
 
 def revise(
     model: Model,
-    file: File,
+    file: FileOrQuery = None,
     reference: Reference = None,
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sql: Sql = None,
     dry_run: DryRun = False,
     wait: Wait = 10.0,
     signing_key: SigningKey = None,
@@ -31,8 +36,9 @@ def revise(
     as_json: Json = False,
 ) -> None:
     """Correct rows by their ids. FILE has the columns to correct; what it leaves out stays."""
-    with working(f"Revising by {file}", as_json):
+    with working(f"Revising by {file or 'the query'}", as_json):
+        rows = source(file, sql)
         done = opened(model, wait, signing_key, allow_unsigned).revise(
-            file, reference=reference, delimiter=delimiter, dry_run=dry_run
+            rows, reference=reference, delimiter=delimiter, decimal=decimal, dry_run=dry_run
         )
     show(done.to_dict(), as_json, outcome_lines(done))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,8 +21,6 @@ from adiabat.engine.report import UpdateReport
 from adiabat.estimators.arguments.indices import by_ids
 from adiabat.estimators.arguments.labels import require_among
 from adiabat.estimators.arguments.validation import (
-    as_csr,
-    check_rows,
     check_weights,
 )
 from adiabat.estimators.files.content import Arrays, Manifest, save
@@ -31,8 +29,9 @@ from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.pipeline.file import content
-from adiabat.estimators.pipeline.scaled_machine import unless_ones, with_rows
+from adiabat.estimators.pipeline.scaled_machine import settings_of, unless_ones, with_rows
 from adiabat.estimators.pipeline.what_if import ScaledWhatIf
+from adiabat.preprocessing.composition import fit_to
 from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.typing import FloatArray
 
@@ -42,14 +41,17 @@ def _machine_has(name: str) -> Callable[[Any], bool]:
 
 
 class IncrementalPipeline(ScaledWhatIf):
-    """A standard scaler in front of a kernel machine, learning and unlearning as one.
+    """Transformers in front of a kernel machine, learning and unlearning as one.
 
     Parameters
     ----------
     estimator : SVC, SVR, OneClassSVM or SVDD
         The machine; it is cloned. Any kernel but ``"precomputed"``.
-    scaler : StandardScaler or None, default=None
-        The scaler, cloned; None is ``StandardScaler()``.
+    scaler : transformer or None, default=None
+        What is done to the rows first, cloned; None is ``StandardScaler()``. One of adiabat's
+        (`StandardScaler`, `MinMaxScaler`, `RobustScaler`, `SimpleImputer`, `OneHotEncoder`,
+        `ColumnTransformer`), one of scikit-learn's that takes nothing from the rows, or a
+        :class:`sklearn.pipeline.Pipeline` of them. Rows may then have text and gaps.
     mode : {"exact", "held"}, default="exact"
         ``"exact"``: after every change the pipeline is the one refitted to the rows it then holds,
         scaling, ``gamma="scale"`` and balanced class weights included. Every change solves all
@@ -62,8 +64,8 @@ class IncrementalPipeline(ScaledWhatIf):
     ----------
     estimator_ : estimator
         The fitted machine, on scaled rows.
-    scaler_ : StandardScaler
-        The scaling in force.
+    scaler_ : transformer
+        The scaling in force; columns stand in it by their numbers.
     ids_ : ndarray
         Ids of the samples held, in the order in which they were learned.
     classes_ : ndarray
@@ -77,7 +79,8 @@ class IncrementalPipeline(ScaledWhatIf):
 
     Notes
     -----
-    `sample_weight` weighs rows in the scaler as it does in the machine.
+    `sample_weight` weighs rows in a `StandardScaler` as it does in the machine; the other
+    transformers count every row once, as scikit-learn's do.
 
     Examples
     --------
@@ -92,13 +95,11 @@ class IncrementalPipeline(ScaledWhatIf):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [KernelMachine],
-        "scaler": [StandardScaler, None],
+        "scaler": [HasMethods(["fit", "transform"]), None],
         "mode": [StrOptions({"exact", "held"})],
     }
 
-    def __init__(
-        self, estimator: Any, scaler: StandardScaler | None = None, mode: str = "exact"
-    ) -> None:
+    def __init__(self, estimator: Any, scaler: Any = None, mode: str = "exact") -> None:
         self.estimator = estimator
         self.scaler = scaler
         self.mode = mode
@@ -199,7 +200,7 @@ class IncrementalPipeline(ScaledWhatIf):
             weights = model.weight[places]
             if sample_weight is not None:
                 weights = check_weights(sample_weight, len(places))
-            rows = self._raw[places] if X is None else as_csr(check_rows(self, X))
+            rows = self._raw[places] if X is None else self._check_given(X)
             if rows.shape[0] != len(places):
                 raise ValueError(f"X has {rows.shape[0]} rows, ids has {len(places)}")
             if not len(places):
@@ -209,8 +210,10 @@ class IncrementalPipeline(ScaledWhatIf):
             reweighed = bool((weights != model.weight[places]).any())
             scaler = self.scaler_
             if X is not None or reweighed:
-                scaler = self._scaler_after(places, rows, weights, raw)
-            scaled = None if X is None else scaler.transform(rows)
+                left = model.weight.copy()
+                left[places] = weights
+                scaler = self._scaler_after(places, rows, weights, raw, left)
+            scaled = None if X is None else self._widened(scaler, rows)
             change = machine._revision(places, scaled, y, sample_weight)
             self._apply(step, change, scaler, raw, started, trace, n_revised=len(places))
         return self
@@ -290,7 +293,7 @@ class IncrementalPipeline(ScaledWhatIf):
         self._require_ready("refresh")
         model = self._model
         with Transaction(self, self.estimator_) as step:
-            scaler = self._fresh_scaler().fit(self._raw, sample_weight=unless_ones(model.weight))
+            scaler = fit_to(clone(self.scaler_), self._raw, unless_ones(model.weight))
             self._apply(step, SampleChange(), scaler, self._raw, started, anew=True)
         return self.last_update_
 
@@ -339,19 +342,18 @@ class IncrementalPipeline(ScaledWhatIf):
 
     @classmethod
     def _from_parts(
-        cls, manifest: Manifest, machine: Any, scaler: StandardScaler, raw: Any
+        cls, manifest: Manifest, machine: Any, scaler: Any, given: Any, raw: Any
     ) -> IncrementalPipeline:
-        """The pipeline of a model file, of which machine, scaler and rows are made."""
-        default = manifest["default_scaler"]
+        """The pipeline of a model file; the scaler as it was fitted, and as it was given."""
         pipeline = cls(
             estimator=type(machine)(**machine.get_params(deep=False)),
-            scaler=None if default else StandardScaler(**scaler.get_params()),
+            scaler=given,
             mode=manifest["mode"],
         )
         pipeline._validate_params()
         pipeline.__dict__.update(
             estimator_=machine, scaler_=scaler, _raw=raw, _held_mode=pipeline.mode,
-            n_features_in_=int(raw.shape[1]),
+            _held_scaler=settings_of(pipeline._fresh_scaler()), n_features_in_=int(raw.shape[1]),
         )  # fmt: skip
         return pipeline
 
@@ -386,7 +388,12 @@ class IncrementalPipeline(ScaledWhatIf):
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
             setattr(tags, name, getattr(own, name))
-        tags.input_tags.sparse = own.input_tags.sparse and not self._fresh_scaler().with_mean
+        given = get_tags(self._fresh_scaler()).input_tags
+        tags.input_tags.sparse = own.input_tags.sparse and given.sparse
+        if self.scaler is not None and not isinstance(self.scaler, StandardScaler):
+            tags.input_tags.allow_nan = given.allow_nan
+            tags.input_tags.string = given.string
+            tags.input_tags.categorical = given.categorical
         return tags
 
     def _ready(self) -> Any:
@@ -394,4 +401,4 @@ class IncrementalPipeline(ScaledWhatIf):
         return self.estimator_
 
     def _scaled(self, X: Any) -> Any:
-        return self.scaler_.transform(check_rows(self, X))
+        return self.scaler_.transform(self._check_given(X))

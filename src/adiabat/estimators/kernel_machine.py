@@ -49,6 +49,7 @@ from adiabat.estimators.what_if.preview import preview
 from adiabat.estimators.what_if.results import Influence, LeaveOut, Preview
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel, make_kernel
+from adiabat.logs import log_update
 from adiabat.retention import Policy
 from adiabat.typing import FloatArray, IntArray
 
@@ -532,15 +533,9 @@ class KernelMachine(SampleKeeper[Model]):
             self._adopt(model, info, started, trace, n_added, n_removed, n_revised)
 
     def _adopt(
-        self,
-        model: Model,
-        info: SolveInfo,
-        started: float,
-        trace: bool = False,
-        n_added: int = 0,
-        n_removed: int = 0,
-        n_revised: int = 0,
-    ) -> None:
+        self, model: Model, info: SolveInfo, started: float, trace: bool = False,
+        n_added: int = 0, n_removed: int = 0, n_revised: int = 0,
+    ) -> None:  # fmt: skip
         """Set the fitted attributes, and the report, of a model that has changed."""
         self._model = model
         self.gamma_ = model.kernel.gamma
@@ -559,6 +554,7 @@ class KernelMachine(SampleKeeper[Model]):
             certificate=self._certify(afresh=False),
             trace=list(info.traces.values()) if trace else None,
         )
+        log_update(type(self).__name__, len(model), self.last_update_)
 
     def _certify(self, afresh: bool) -> Certificate:
         policy = "" if self.retain is None else repr(self.retain)

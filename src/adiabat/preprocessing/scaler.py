@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 
 from adiabat.inputs import require_csr
 from adiabat.preprocessing.moments import Moments
+from adiabat.preprocessing.unlearning import kept_if_it_fails
 from adiabat.preprocessing.weights import check_weights
 from adiabat.typing import FloatArray
 
@@ -154,8 +155,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _change(self, X: Any, sample_weight: Any, sign: int, afresh: bool) -> StandardScaler:
         """Rows in or out: all of it, or an exception and nothing."""
-        before = dict(self.__dict__)
-        try:
+        with kept_if_it_fails(self):
             self._validate_params()
             X = validate_data(
                 self, _sound(X), accept_sparse="csr", dtype=FLOAT_DTYPES, reset=afresh,
@@ -184,10 +184,6 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             else:
                 for name in (*_LEARNED, "_moments", "_weighted"):
                     del self.__dict__[name]
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def _hold(self, moments: Moments, weighted: bool) -> None:
@@ -245,8 +241,19 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _to_file(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """(fields, arrays) for a model file."""
-        fields = {"parameters": self.get_params(), "weighted": self._weighted}
-        return fields, self._moments.to_arrays()
+        weighted, arrays = self._statistics()
+        return {"parameters": self.get_params(), "weighted": weighted}, arrays
+
+    def _statistics(self) -> tuple[bool, dict[str, npt.NDArray[Any]]]:
+        """What it holds, as `Unlearning._statistics`."""
+        return self._weighted, self._moments.to_arrays()
+
+    def _restore(self, weighted: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take sums back from what `_statistics` gave; ValueError if they are not sound."""
+        moments = Moments.from_arrays(arrays, self.n_features_in_)
+        if not any(moments.weights.totals):
+            raise ValueError("the scaler has no rows")
+        self._hold(moments, bool(weighted))
 
     @classmethod
     def _from_file(
@@ -255,10 +262,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         scaler = cls(**fields["parameters"])
         scaler._validate_params()
         scaler.n_features_in_ = n_features
-        moments = Moments.from_arrays(arrays, n_features)
-        if not any(moments.weights.totals):
-            raise ValueError("the scaler has no rows")
-        scaler._hold(moments, bool(fields["weighted"]))
+        scaler._restore(fields["weighted"], arrays)
         return scaler
 
 

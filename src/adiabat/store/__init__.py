@@ -27,6 +27,7 @@ def create_store(
     categories: Mapping[str, Sequence[str] | None] | None = None,
     classes: Sequence[Any] | None = None,
     scale: str | bool | None = None,
+    impute: str | None = None,
     signing_key: str | os.PathLike[str] | None = None,
     suppression_key: str | os.PathLike[str] | None = None,
     **parameters: Any,
@@ -51,6 +52,10 @@ def create_store(
         Standardise the features. ``"exact"`` (or True) has the scaling follow the rows, as if it
         were fitted anew with every change; ``"held"`` keeps what the first rows settled, and is
         faster.
+    impute : {"mean", "median", "most_frequent"}, optional
+        What fills gaps in columns of numbers. Rows are then kept as they came, and encoders and
+        imputers follow them: new categories are welcome at any time and go with their last row, a
+        gap in a category is a category of its own, and columns can be added.
     signing_key : path-like, optional
         Ed25519 key in PEM; every entry of the log is then signed, and every change needs the key.
     suppression_key : path-like, optional
@@ -97,6 +102,7 @@ def create_store(
         },
         classes=None if classes is None else list(classes),
         scale="exact" if scale is True else scale or None,
+        impute=impute,
     )
     create(os.fspath(path), settings, Keys.read(signing_key, None, suppression_key))
     return open_store(path, signing_key=signing_key, suppression_key=suppression_key)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
+from sklearn.metrics import get_scorer, make_scorer
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from adiabat.analysis.cross_validation import cross_validate as validated
 from adiabat.errors import StoreError
@@ -134,7 +136,14 @@ def left_out(
     return LeftOut(ids, rows.labels, predictions, margin, score, str(task.target), held)
 
 
-def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[str, Any]:
+def cross_validate(
+    session: Session,
+    folds: int,
+    scoring: str | None,
+    shuffle: bool = False,
+    seed: int = 0,
+    positive_label: Any = None,
+) -> dict[str, Any]:
     """Exact cross-validation of the model on its own rows."""
     started = time.perf_counter()
     with session.using(_rows) as view:
@@ -146,12 +155,19 @@ def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[st
             )
         model, (_, rows) = view.model, view.found
         require_fitted(session.folder, model)
+        split: Any = folds
+        if shuffle:
+            kind = StratifiedKFold if task.target == "class" else KFold
+            split = kind(folds, shuffle=True, random_state=seed)
+        scorer: Any = scoring
+        if positive_label is not None:
+            scorer = _scorer_of(scoring, positive_label, rows.labels, task.target)
         if task.keeps_rows:
-            scores = validated(model, cv=folds, scoring=scoring)["test_score"]
+            scores = validated(model, cv=split, scoring=scorer)["test_score"]
         else:
             task.require_own(model, rows)
             X, y, weights = _arguments(rows)
-            found = model.cross_validate(X, y, cv=folds, scoring=scoring, sample_weight=weights)
+            found = model.cross_validate(X, y, cv=split, scoring=scorer, sample_weight=weights)
             scores = np.asarray(found.test_score)
     return {
         "folds": folds,
@@ -162,6 +178,24 @@ def cross_validate(session: Session, folds: int, scoring: str | None) -> dict[st
         "rows": len(rows.labels),
         "seconds": time.perf_counter() - started,
     }
+
+
+def _scorer_of(scoring: str | None, positive: Any, labels: Any, target: str | None) -> Any:
+    """A score of scikit-learn that is about one of the classes."""
+    known = [] if target != "class" else sorted(set(labels.tolist()))
+    match = [label for label in known if str(label) == str(positive)]
+    if not match or scoring is None:
+        raise ValueError(
+            f"positive_label={positive!r} needs a score that is about one class, such as f1, and "
+            f"one of the labels {', '.join(map(repr, known)) or '(there are none)'}"
+        )
+    plain = get_scorer(scoring)
+    return make_scorer(
+        plain._score_func,
+        response_method=plain._response_method,
+        greater_is_better=plain._sign > 0,
+        **{**plain._kwargs, "pos_label": match[0]},
+    )
 
 
 def require_fitted(folder: str, model: Any) -> None:

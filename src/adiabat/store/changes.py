@@ -11,14 +11,13 @@ import numpy as np
 
 from adiabat.store import records
 from adiabat.store.digests import new_keys
-from adiabat.store.encoding import Batch, encode_revision, require_affordable
+from adiabat.store.encoding import Batch, encode_revision, require_affordable, with_values
 from adiabat.store.lookup import find_records
 from adiabat.store.records import Record
 from adiabat.store.session import Change
-from adiabat.store.settings import Settings
-from adiabat.store.suppression import add_marks
+from adiabat.store.suppression import add_marks, mark
 from adiabat.store.tables import Table
-from adiabat.store.tasks import TASKS, Rows, is_fitted, machine, plain
+from adiabat.store.tasks import TASKS, Rows, is_fitted, machine, new_model, plain
 
 
 def add_batch(change: Change, batch: Batch) -> None:
@@ -29,6 +28,8 @@ def add_batch(change: Change, batch: Batch) -> None:
     count = len(batch)
     numbers = np.arange(change.next_number, change.next_number + count, dtype=np.int64)
     labels = None if batch.labels is None else np.array(batch.labels)
+    if change.settings.features is None and batch.settings.impute is not None:
+        change.model = new_model(batch.settings)  # now the columns are known
     TASKS[batch.settings.task].learn(change.model, numbers, batch.X, labels, batch.weights)
     change.settings = batch.settings
     weights = np.ones(count) if batch.weights is None else batch.weights
@@ -62,10 +63,14 @@ def erase_records(change: Change, found: Sequence[Record], suppress: bool) -> No
     records.delete(change.connection, numbers.tolist())
     change.dataset.remove(record.leaf for record in found)
     change.marks = [record.commitment for record in found]
+    drop_values(change)
     if suppress:
         add_marks(change, [record.id for record in found])
     change.purges = True
     change.body["details"] = {"removed": len(found), "suppressed": suppress}
+    if suppress:  # so that it can be said when an id was erased, to those who can test for it
+        key = change.keys.of_marks(change.settings)
+        change.body["details"]["marks"] = sorted(mark(key, record.id).hex() for record in found)
 
 
 def erase_again(change: Change, names: Sequence[str]) -> int:
@@ -85,6 +90,7 @@ def correct_records(change: Change, found: Sequence[Record], table: Table) -> No
     if not found:
         change.idle = True
         return
+    change.settings = with_values(table, change.settings)
     old = records.as_rows(found, change.settings.n_features)
     new, columns = encode_revision(table, change.settings, old)
     numbers = np.array([record.number for record in found], dtype=np.int64)
@@ -94,7 +100,56 @@ def correct_records(change: Change, found: Sequence[Record], table: Table) -> No
     change.dataset.remove(record.leaf for record in found)
     change.dataset.add(record.leaf for record in corrected)
     change.marks = [record.commitment for record in found]
+    drop_values(change)
     change.body["details"] = {"revised": len(found), "columns": columns}
+
+
+def drop_values(change: Change) -> None:
+    """Of rows kept as they came: take out of the settings values that no row has any more."""
+    settings = change.settings
+    if settings.impute is None or not isinstance(settings.features, list):
+        return
+    held = [record.features for record in records.read_all(change.connection)]
+    X = records.decode_features(held, settings.n_features)
+    features = []
+    for j, column in enumerate(settings.features):
+        if column["kind"] == "category":
+            there = set(X[:, j].tolist())
+            values = [v if code in there else None for code, v in enumerate(column["values"])]
+            column = {**column, "values": values}
+        features.append(column)
+    change.settings = replace(settings, features=features)
+
+
+def add_column(change: Change, name: str, kind: str) -> None:
+    """Have rows kept as they came have one column more, in which all of them have a gap."""
+    settings = change.settings
+    if settings.impute is None or not isinstance(settings.features, list):
+        raise ValueError(
+            "columns can be added to a store that fills gaps, after its first rows; make one with "
+            "impute, and learn the rows again"
+        )
+    known = [column["name"] for column in settings.features]
+    if name in (*known, settings.id_column, settings.label_column, settings.weight_column):
+        raise ValueError(f"column {name!r} is there already; choose another name")
+    column: dict[str, Any] = {"name": name, "kind": kind}
+    if kind == "category":
+        column["values"] = []
+    ignored = [item for item in settings.ignored if item != name]
+    held = list(records.read_all(change.connection))
+    X = records.decode_features([record.features for record in held], settings.n_features)
+    X = np.column_stack([X, np.full(len(held), np.nan)])
+    change.settings = replace(settings, features=[*settings.features, column], ignored=ignored)
+    wider = [
+        replace(record, features=row)
+        for record, row in zip(held, records.encode_features(X), strict=True)
+    ]
+    records.replace(change.connection, wider)
+    change.dataset.remove(record.leaf for record in held)
+    change.dataset.add(record.leaf for record in wider)
+    change.model = new_model(change.settings)
+    fit_again(change)
+    change.body["details"] = {"column": kind}
 
 
 def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
@@ -120,7 +175,7 @@ def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
             )
         change.model.retune(**parameters)
     else:
-        change.model = task.create(given, change.settings.scale)
+        change.model = new_model(change.settings, given)
     change.settings = replace(change.settings, parameters=given)
     change.body["details"] = {"parameters": plain(parameters)}
 
@@ -132,7 +187,7 @@ def settle_again(change: Change) -> None:
         # A log holds no value of a row: how many, not which.
         change.body["details"] = {"categories_dropped": dropped}
         change.purges = True
-        change.model = _new_model(change.settings)
+        change.model = new_model(change.settings)
         fit_again(change)
         return
     if not is_fitted(change.model):
@@ -155,13 +210,11 @@ def fit_again(change: Change) -> int:
     return len(held)
 
 
-def _new_model(settings: Settings) -> Any:
-    return TASKS[settings.task].create(settings.parameters, settings.scale)
-
-
 def _drop_categories(change: Change) -> int:
     """Forget categories that rows had fixed and no row has any more; how many those are."""
     settings = change.settings
+    if settings.impute is not None:
+        return 0  # categories go with their last row
     columns = settings.features if isinstance(settings.features, list) else []
     held = list(records.read_all(change.connection))
     X = records.decode_features([record.features for record in held], settings.n_features)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from adiabat.store.pages import Markup, text
@@ -17,11 +18,19 @@ _TOP: Final = 14
 _BOTTOM: Final = 34
 _KINDS: Final = ("one", "two", "three")  # of lines: the page's style has their colours
 _LABEL_GAP: Final = 15.0
-_MOST_NUMBERS: Final = 12  # on the axis
+_DATES: Final = 5  # on the axis
+# Spans of time, in seconds, from which on days or minutes are what is said of a moment.
+_DAYS: Final = 3 * 86_400
+_MINUTES: Final = 600
 
 
-def steps(label: str, at: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Markup:
-    """Values that hold from one entry to the next, up to three lines of them.
+def steps(
+    label: str,
+    at: Sequence[int],
+    times: Sequence[datetime],
+    lines: Mapping[str, Sequence[float]],
+) -> Markup:
+    """Values that hold from one entry to the next, up to three lines of them, over time (UTC).
 
     Parameters
     ----------
@@ -29,16 +38,20 @@ def steps(label: str, at: Sequence[int], lines: Mapping[str, Sequence[float]]) -
         What the picture shows, for those who hear it.
     at : sequence of int
         Numbers of the entries.
+    times : sequence of datetime
+        When each was written.
     lines : mapping of str to sequence of float
         Values after each entry, by name.
     """
     top = max((max(values) for values in lines.values()), default=1.0) or 1.0
     ticks = _ticks(top)
     top = max(top, ticks[-1])
-    first, last = at[0], max(at[-1], at[0] + 1)
+    seconds = [time.timestamp() for time in times]
+    first, last = min(seconds), max(seconds)
+    span = max(last - first, 1.0)
 
-    def x(entry: float) -> float:
-        return _LEFT + (entry - first) / (last - first) * (_WIDTH - _LEFT - _RIGHT)
+    def x(moment: float) -> float:
+        return _LEFT + (moment - first) / span * (_WIDTH - _LEFT - _RIGHT)
 
     def y(value: float) -> float:
         return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _TOP - _BOTTOM)
@@ -49,24 +62,26 @@ def steps(label: str, at: Sequence[int], lines: Mapping[str, Sequence[float]]) -
         f"{text(_said(t))}</text>"
         for t in ticks
     ]
-    apart = -(-(last - first) // _MOST_NUMBERS)  # from the last entry back, which is always named
-    for entry in range(last, first - 1, -apart):
+    form = "%Y-%m-%d" if span > _DAYS else "%m-%d %H:%M" if span > _MINUTES else "%H:%M:%S"
+    for k in range(_DATES):
+        moment = first + span * k / (_DATES - 1)
+        said = datetime.fromtimestamp(moment, UTC).strftime(form)
         drawn.append(
-            f'<text x="{x(entry):.1f}" y="{_HEIGHT - 12}" text-anchor="middle">{entry}</text>'
+            f'<text x="{x(moment):.1f}" y="{_HEIGHT - 12}" text-anchor="middle">{said}</text>'
         )
     ends = _apart([y(values[-1]) for values in lines.values()])
     for (name, values), kind, end in zip(lines.items(), _KINDS, ends, strict=False):
         colour = f"var(--{kind})"
-        path = f"M{x(at[0]):.1f} {y(values[0]):.1f}"
-        for entry, value in zip(at[1:], values[1:], strict=True):
-            path += f"H{x(entry):.1f}V{y(value):.1f}"
+        path = f"M{x(seconds[0]):.1f} {y(values[0]):.1f}"
+        for moment, value in zip(seconds[1:], values[1:], strict=True):
+            path += f"H{x(moment):.1f}V{y(value):.1f}"
         drawn.append(
             f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2" '
             f'stroke-linejoin="round"><title>{text(name)}</title></path>'
         )
-        for entry, value in zip(at, values, strict=True):
+        for entry, moment, value in zip(at, seconds, values, strict=True):
             drawn.append(
-                f'<circle cx="{x(entry):.1f}" cy="{y(value):.1f}" r="3" fill="{colour}">'
+                f'<circle cx="{x(moment):.1f}" cy="{y(value):.1f}" r="3" fill="{colour}">'
                 f"<title>entry {entry}: {text(_said(value))} {text(name)}</title></circle>"
             )
         drawn.append(

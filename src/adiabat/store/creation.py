@@ -17,9 +17,9 @@ from adiabat.store import connection as database
 from adiabat.store import log, schema
 from adiabat.store.digests import SetDigest, sha256
 from adiabat.store.session import entry_frame
-from adiabat.store.settings import Settings
+from adiabat.store.settings import IMPUTING, Settings
 from adiabat.store.signing import Keys, Signer, fingerprint, sign
-from adiabat.store.tasks import TASKS, plain
+from adiabat.store.tasks import TASKS, new_model, plain
 
 
 def create(path: str, settings: Settings, keys: Keys) -> None:
@@ -66,7 +66,7 @@ def _check(settings: Settings) -> None:
     if settings.task not in TASKS:
         raise ValueError(f"task={settings.task!r} is none of {', '.join(TASKS)}")
     task = TASKS[settings.task]
-    task.create(settings.parameters, settings.scale)
+    new_model(settings)
     if task.target is not None and not settings.label_column:
         raise ValueError(f"task {settings.task!r} needs a column of labels; name it with label")
     if task.target is None and settings.label_column:
@@ -74,6 +74,8 @@ def _check(settings: Settings) -> None:
             f"label={settings.label_column!r}: task {settings.task!r} has no labels; have the "
             "column ignored"
         )
+    if settings.impute not in (None, *IMPUTING):
+        raise ValueError(f"impute={settings.impute!r} is none of {', '.join(IMPUTING)}")
     if settings.classes is not None and task.target != "class":
         raise ValueError(f"classes are given, and task {settings.task!r} has none")
     for name, values in settings.categories.items():
@@ -90,7 +92,7 @@ def _check(settings: Settings) -> None:
 
 
 def _fill(folder: str, settings: Settings, signer: Signer | None) -> None:
-    model = TASKS[settings.task].create(settings.parameters, settings.scale)
+    model = new_model(settings)
     empty = SetDigest()
     body = {
         "operation": "init",

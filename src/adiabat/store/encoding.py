@@ -23,6 +23,7 @@ from adiabat.store.labels import labels_of
 from adiabat.store.settings import Settings
 from adiabat.store.tables import Table
 from adiabat.store.tasks import TASKS, Rows, Task
+from adiabat.store.words import did_you_mean
 from adiabat.typing import FloatArray
 
 
@@ -39,6 +40,13 @@ class Batch:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def only(self, places: list[int]) -> Batch:
+        """The rows at these places."""
+        labels = None if self.labels is None else [self.labels[i] for i in places]
+        weights = None if self.weights is None else self.weights[places]
+        ids = [self.ids[i] for i in places]
+        return Batch(ids, self.X[places], labels, weights, self.settings)
+
 
 def encode(table: Table, settings: Settings) -> Batch:
     """Rows of a table, to be learned; `Batch.settings` has what the first of them settled."""
@@ -50,7 +58,7 @@ def encode(table: Table, settings: Settings) -> Batch:
     kind, values = settings.label_kind, None
     if TASKS[settings.task].target is not None:
         values, kind = labels_of(table, settings)
-    settings = settings.settled(features, kind)
+    settings = with_values(table, settings.settled(features, kind))
     if "sparse" not in features:
         _refuse_extra(table, settings)
     X = _features(table, settings)
@@ -138,9 +146,10 @@ def encode_revision(table: Table, settings: Settings, old: Rows) -> tuple[Rows, 
             X = old.X.copy()
             at = 0
             for column in named:
+                whole = settings.impute is not None
                 if column["name"] in table.columns:
-                    _fill(X, at, table, column)
-                at += len(column.get("values", (0,)))
+                    _fill(X, at, table, column, whole)
+                at += 1 if whole else len(column.get("values", (0,)))
             given += [column["name"] for column in present]
     if TASKS[settings.task].target is not None:
         found, _ = labels_of(table, settings, required=False)
@@ -242,7 +251,8 @@ def _first_columns(table: Table, settings: Settings) -> Any:
             continue
         fixed = settings.categories[name]
         if fixed is None:
-            fixed = sorted({str(v) for v in _texts(table, name) if v})
+            empty = settings.impute is not None  # every value is then welcome at any time
+            fixed = [] if empty else sorted({str(v) for v in _texts(table, name) if v})
         columns.append({"name": name, "kind": "category", "values": list(fixed)})
     if not columns:
         raise InputFileError(f"{table.name!r} has no column of features besides id and label")
@@ -274,8 +284,23 @@ def _features(table: Table, settings: Settings) -> Any:
     X = np.zeros((table.n, settings.n_features))
     at = 0
     for column in settings.features:
-        at += _fill(X, at, table, column)
+        at += _fill(X, at, table, column, settings.impute is not None)
     return X
+
+
+def with_values(table: Table, settings: Settings) -> Settings:
+    """Settings that know all values of a table's categories, if rows are kept as they came."""
+    if settings.impute is None or not isinstance(settings.features, list):
+        return settings
+    features = []
+    for column in settings.features:
+        if column["kind"] == "category" and column["name"] in table.columns:
+            values = list(column["values"])
+            given = sorted({value for value in _texts(table, column["name"]) if value})
+            values += [value for value in given if value not in values]
+            column = {**column, "values": values}
+        features.append(column)
+    return settings.settled(features, settings.label_kind)
 
 
 def _refuse_extra(table: Table, settings: Settings) -> None:
@@ -285,12 +310,18 @@ def _refuse_extra(table: Table, settings: Settings) -> None:
         if name not in known:
             raise InputFileError(
                 f"{table.name!r} has the column {name!r}, which is not in the store; remove it"
+                + did_you_mean(name, {str(item) for item in known if item} - set(table.columns))
             )
 
 
-def _fill(X: FloatArray, at: int, table: Table, column: dict[str, Any]) -> int:
+def _fill(
+    X: FloatArray, at: int, table: Table, column: dict[str, Any], with_gaps: bool = False
+) -> int:
     """Write one column of a table from column `at` of X on; how many it takes."""
     name = column["name"]
+    if with_gaps:
+        X[:, at] = _kept(table, column)
+        return 1
     if column["kind"] == "number":
         X[:, at] = _numbers(table, name)
         return 1
@@ -306,6 +337,16 @@ def _fill(X: FloatArray, at: int, table: Table, column: dict[str, Any]) -> int:
             )
         X[row, place[value]] = 1.0
     return width
+
+
+def _kept(table: Table, column: dict[str, Any]) -> FloatArray:
+    """A column as it is kept where gaps are filled: numbers, or the places of values."""
+    if column["kind"] == "number":
+        return _numbers(table, column["name"], with_gaps=True)
+    place = {value: code for code, value in enumerate(column["values"]) if value is not None}
+    texts = _texts(table, column["name"])
+    # A value that was never learned has a place that no row has.
+    return np.array([np.nan if not text else place.get(text, -1) for text in texts])
 
 
 def _special(settings: Settings) -> set[str | None]:
@@ -330,14 +371,18 @@ def _sparse(table: Table, settings: Settings) -> Any:
     return X
 
 
-def _numbers(table: Table, name: str) -> FloatArray:
+def _numbers(table: Table, name: str, with_gaps: bool = False) -> FloatArray:
     column = table.column(name, "features")
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        column = _days(column)
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         row, value = _first_text(column)
+        if row is None and with_gaps:
+            return np.full(len(column), np.nan)
         if row is None:
             raise InputFileError(
                 f"{table.name!r} has no numbers in column {name!r} ({column.type}); fill or remove "
@@ -347,20 +392,27 @@ def _numbers(table: Table, name: str) -> FloatArray:
             f"{table.name!r} has {value!r} in column {name!r} on {table.place(row)}, which is not "
             "a number; correct it, or declare the column categorical or ignored at init"
         )
-    if column.null_count:
+    if column.null_count and not with_gaps:
         row = int(pc.index(pc.is_null(column), True).as_py())
         raise InputFileError(
             f"{table.name!r} has no value in column {name!r} on {table.place(row)}; fill it in, or "
             "remove the row"
         )
     values: FloatArray = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(values))
+    bad = np.flatnonzero(np.isinf(values) if with_gaps else ~np.isfinite(values))
     if len(bad):
         raise InputFileError(
             f"{table.name!r} has {values[bad[0]]} in column {name!r} on "
             f"{table.place(int(bad[0]))}; fill it in, or remove the row"
         )
     return values
+
+
+def _days(column: Any) -> Any:
+    """Dates and times as days since 1970-01-01."""
+    zone = getattr(column.type, "tz", None)
+    seconds = column.cast(pa.timestamp("us", tz=zone)).cast(pa.int64())
+    return pc.divide(seconds.cast(pa.float64()), 86_400e6)
 
 
 def _first_text(column: Any) -> tuple[int | None, Any]:

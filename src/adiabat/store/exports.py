@@ -163,6 +163,11 @@ def _scaled(model: Any) -> Any:
     """A plain pipeline: the scaling in force as a StandardScaler, then the machine."""
     plain = StandardScaler(with_mean=True, with_std=True)
     scaler = model.scaler_
+    if not hasattr(scaler, "mean_"):
+        raise ValueError(
+            "a model that fills gaps and encodes categories has no plain export yet; use "
+            "format='adiabat'"
+        )
     plain.mean_, plain.scale_, plain.var_ = scaler.mean_, scaler.scale_, scaler.var_
     plain.n_features_in_, plain.n_samples_seen_ = model.n_features_in_, len(model.ids_)
     return Pipeline([("scale", plain), ("machine", machine(model).to_sklearn())])

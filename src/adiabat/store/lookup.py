@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from adiabat.errors import LISTED, IdError
-from adiabat.store import records
-from adiabat.store.encoding import as_id
+from adiabat.store import log, records
+from adiabat.store.encoding import Batch, as_id
 from adiabat.store.session import Change
-from adiabat.store.suppression import erased_among, lift_marks
+from adiabat.store.suppression import erased_among, lift_marks, mark
 
 
 def names_of(ids: Any) -> list[str]:
@@ -29,8 +29,41 @@ def find_records(change: Change, names: Sequence[str], missing: str) -> list[rec
     held = records.find(change.connection, names)
     unknown = [name for name in names if name not in held]
     if unknown and missing == "raise":
+        _require_not_erased(change, unknown)
         raise IdError(f"ids {_listing(unknown)} are not in the store; check them against its ids")
     return [held[name] for name in names if name in held]
+
+
+def _require_not_erased(change: Change, unknown: Sequence[str]) -> None:
+    """Say when ids that are not there were erased, if they were."""
+    erased = erased_among(change, unknown)
+    if not erased:
+        return
+    key = change.keys.of_marks(change.settings)
+    wanted = mark(key, erased[0]).hex()
+    said = ""
+    for entry in log.read_chain(change.connection):
+        if wanted in entry.body["details"].get("marks", ()):
+            when = entry.body["time"][:19].replace("T", " ")
+            said = f", {erased[0]!r} on {when} UTC under the reference {entry.body['reference']}"
+    raise IdError(
+        f"ids {_listing(erased)} are already erased{said}; nothing of them is left to erase"
+    )
+
+
+def new_ones(change: Change, batch: Batch) -> Batch:
+    """A batch without those rows that the store has already, and has the same."""
+    held = records.find(change.connection, batch.ids)
+    features = records.encode_features(batch.X)
+    labels = records.encode_labels(batch.labels, len(batch))
+    weights = [1.0] * len(batch) if batch.weights is None else batch.weights.tolist()
+    places = []
+    for place, name in enumerate(batch.ids):
+        old = held.get(name)
+        new = (features[place], labels[place], weights[place])
+        if old is None or (old.features, old.label, old.weight) != new:
+            places.append(place)
+    return batch.only(places)
 
 
 def require_new(change: Change, names: Sequence[str], allow_erased: bool) -> None:

@@ -12,9 +12,12 @@ import numpy as np
 
 from adiabat.errors import LISTED
 from adiabat.estimators.kernel.partition import count_moves
+from adiabat.logs import logger
 from adiabat.store import records
 from adiabat.store.session import Change
 from adiabat.store.tasks import certificate_fields, is_fitted, machine, sets_by_id
+
+_log = logger("store")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Outcome:
         The columns of features, if this operation fixed them.
     found : list of str
         What `repair` found wrong with the model; empty if nothing was.
+    reference : str or None
+        Under which it is in the log.
     """
 
     operation: str
@@ -59,6 +64,7 @@ class Outcome:
     moved: dict[str, Any] | None
     settled: Any
     found: list[str] = field(default_factory=list)
+    reference: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain JSON."""
@@ -110,21 +116,37 @@ class Watch:
             "certificate": certificate_fields(model.last_update_.certificate) if fitted else None,
             "model_seconds": float(model.last_update_.seconds) if fitted else 0.0,
             "moved": moved,
-            "settled": None if self._had_columns else change.settings.features,
+            "settled": None if self._had_columns else _columns(change),
             "found": list(found),
         }
 
     def outcome(self, change: Change) -> Outcome:
         """The change has been kept, or not."""
         entry = change.entry
+        seconds = time.perf_counter() - self._started
+        _log.info(
+            "%s: %d added, %d removed, %d revised, log entry %s, %.3f s (%.3f in the model)",
+            self._operation, self._fields["added"], self._fields["removed"],
+            self._fields["revised"], None if entry is None else entry.seq, seconds,
+            self._fields["model_seconds"],
+        )  # fmt: skip
         return Outcome(
             operation=self._operation,
             entry=None if entry is None else entry.seq,
             hash=None if entry is None else entry.hash,
-            seconds=time.perf_counter() - self._started,
+            seconds=seconds,
             dry_run=self._dry_run,
+            reference=None if entry is None else entry.body["reference"],
             **self._fields,
         )
+
+
+def _columns(change: Change) -> Any:
+    """The columns that were fixed, with those values that were."""
+    features = change.settings.features
+    if change.settings.impute is None or not isinstance(features, list):
+        return features
+    return [{"name": column["name"], "kind": column["kind"]} for column in features]
 
 
 def _decisions(change: Change) -> tuple[dict[int, Any], set[int]]:

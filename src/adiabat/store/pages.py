@@ -45,11 +45,21 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: .8rem 0 1.2rem; padding: 1rem; background: var(--card); border-radius: .5rem;
   overflow-x: auto; }
 figcaption { color: var(--soft); font-size: .9rem; margin-bottom: .5rem; }
-svg { display: block; width: 100%; min-width: 36rem; height: auto; }
+svg { display: block; width: 100%; height: auto; }
+.warning { border: 2px solid var(--bad); border-radius: .5rem; padding: .7rem 1rem; margin: 1rem 0;
+  max-width: none; }
+pre { background: var(--card); padding: .8rem 1rem; border-radius: .5rem; margin: .6rem 0;
+  white-space: pre-wrap; overflow-wrap: anywhere; font: .88rem ui-monospace, Menlo, monospace; }
+ul { margin: .5rem 0; padding-left: 1.3rem; max-width: 46rem; }
 svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
 svg .one { fill: var(--one); } svg .two { fill: var(--two); } svg .three { fill: var(--three); }
 code { font: .88em ui-monospace, "SF Mono", Menlo, monospace; }
-@media print { body { padding: 0; max-width: none; font-size: 11pt; } figure { background: none; } }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 .5rem; }
+  table { font-size: .8rem; } th, td { padding-right: .5rem; overflow-wrap: anywhere; }
+  figure { padding: .5rem; } svg text { font-size: 17px; } }
+@media print { @page { margin: 18mm; } body { padding: 0; max-width: none; font-size: 10.5pt; }
+  figure, pre { background: none; border: 1px solid var(--line); }
+  section, figure, dl, tr, .warning { break-inside: avoid; } h2 { break-after: avoid; } }
 """
 
 
@@ -74,6 +84,16 @@ def page(title: str, parts: Iterable[Markup]) -> str:
 def paragraph(sentence: Any, kind: str = "") -> Markup:
     """A paragraph of text; `kind` is lead, soft, good or bad."""
     return f'<p class="{kind}">{text(sentence)}</p>' if kind else f"<p>{text(sentence)}</p>"
+
+
+def bullets(items: Iterable[Any]) -> Markup:
+    """A list of sentences."""
+    return "<ul>" + "".join(f"<li>{text(item)}</li>" for item in items) + "</ul>"
+
+
+def commands(*lines: str) -> Markup:
+    """What to type."""
+    return "<pre>" + "\n".join(text(line) for line in lines) + "</pre>"
 
 
 def section(title: str, *parts: Markup) -> Markup:

@@ -7,6 +7,7 @@ know. It does not name the id: after an erasure nothing here could.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,12 +16,21 @@ from typing import Any, Final
 
 from adiabat.errors import StoreDamagedError, StoreError
 from adiabat.store import log
-from adiabat.store.pages import Markup, definition_list, page, paragraph, section, table
+from adiabat.store.pages import (
+    Markup,
+    bullets,
+    commands,
+    definition_list,
+    page,
+    paragraph,
+    section,
+    table,
+)
 from adiabat.store.session import Session
 from adiabat.store.settings import Settings
 from adiabat.store.signing import read_signature
 from adiabat.store.verification import verify
-from adiabat.store.words import counted
+from adiabat.store.words import counted, printable
 
 #: Operations that put training rows, or their ids, into a file outside the store.
 PUBLISHING: Final = ("export", "report", "backup")
@@ -83,6 +93,8 @@ def receipt(session: Session, reference: str, public_key: bytes | None) -> dict[
     return {
         "receipt": "adiabat erasure",
         "version": 1,
+        "model": printable(os.path.basename(os.path.abspath(session.folder))),
+        "store": entries[0].hash,
         "reference": reference,
         "issued": datetime.now(UTC).isoformat(timespec="seconds"),
         "software": f"adiabat {version('adiabat')}",
@@ -90,6 +102,7 @@ def receipt(session: Session, reference: str, public_key: bytes | None) -> dict[
         "erasures": [_erasure(entry, marks[entry.seq], learned, entries) for entry in erasures],
         "erased_ids_let_back_in_since": returned,
         "verified": {
+            "checks": list(found.checks),
             "entries": found.entries,
             "rows": found.rows,
             "head": found.head,
@@ -137,7 +150,7 @@ def _clock(entries: Sequence[log.Entry]) -> list[str]:
 
 
 def _holds(certificate: dict[str, Any] | None, settings: Settings) -> bool:
-    fixed = None in settings.categories.values()
+    fixed = settings.impute is None and None in settings.categories.values()
     return bool(certificate and (certificate["held_fixed"] or fixed))
 
 
@@ -232,21 +245,68 @@ def export_lines(content: dict[str, Any]) -> list[str]:
     ]
 
 
+_TERMS: Final = {
+    "optimum": "the model that training gives; there is one for a set of rows and settings",
+    "residual": "by how much the conditions of the optimum are missed, recomputed from the rows",
+    "held fixed": "settings taken from the rows once, and kept when rows come or go",
+    "log": "the list of all operations; each entry holds the hash of the one before",
+    "head": "the hash of the last entry; it stands for the whole log",
+    "commitment": "a number made from the id and a secret key that was destroyed with the row",
+    "digest of the data": "a number made from all rows; it changes when any of them does",
+    "signature": "made with a private key; whoever has the public key can check it",
+}
+_UNSIGNED: Final = (
+    "This receipt is not signed. It shows what the log of the store says today; it cannot show "
+    "that the log was not written anew as a whole. Keep the head of the log below elsewhere, or "
+    "have the model sign its log."
+)
+
+
+def plain_words(content: dict[str, Any]) -> str:
+    """What happened, for those who know nothing of models."""
+    count = sum(len(erasure["records"]) for erasure in content["erasures"])
+    one = count == 1
+    when = _time(content["erasures"][-1]["time"])
+    said = (
+        f"At the request filed as {content['reference']}, {counted(count, 'record')} "
+        f"{'was' if one else 'were'} erased from the model “{content['model']}” on {when} UTC. "
+    )
+    if content["erased_ids_let_back_in_since"]:
+        return said + "Erased ids have been let back in since; see below."
+    if content["verified"]["certificate"] is None:
+        return said + "The model holds no records any more."
+    held = ", ".join(content["verified"]["certificate"]["held_fixed"])
+    return said + (
+        f"The model is now the one that training would give without {'it' if one else 'them'}"
+        + (f", with {held} as settled before" if held else "")
+        + ". This was not assumed but recomputed when the receipt was issued."
+    )
+
+
 def receipt_page(content: dict[str, Any]) -> str:
     """A receipt as a printable page."""
-    parts: list[Markup] = [
-        *(paragraph(sentence) for sentence in content["statement"]),
+    verified = content["verified"]
+    parts: list[Markup] = [paragraph(plain_words(content), "lead")]
+    if not verified["signature"]:
+        parts.append(paragraph(_UNSIGNED, "warning"))
+    parts += [
         definition_list(
             {
                 "Reference": content["reference"],
-                "Issued": content["issued"],
-                "Software": content["software"],
-                "Head of the log": content["verified"]["head"],
-                "Digest of the data": content["verified"]["dataset"],
-                "Signature of the head": content["verified"]["signature"] or "none",
-                "Under the key": content["verified"]["public_key"] or "none",
+                "Model": content["model"],
+                "Store (hash of its first entry)": content["store"],
+                "Task": content["task"],
+                "Issued": f"{_time(content['issued'])} UTC, by {content['software']}",
+                "Head of the log": f"{verified['head']} (entry {verified['entries']})",
+                "Digest of the data": verified["dataset"],
+                "Signature of the head": verified["signature"] or "none",
+                "Under the key": verified["public_key"] or "none",
                 "Erased ids let back in since": content["erased_ids_let_back_in_since"],
             }
+        ),
+        section("What is stated", bullets(content["statement"])),
+        section(
+            "What was checked for it", bullets(f"{item}: holds" for item in verified["checks"])
         ),
     ]
     for erasure in content["erasures"]:
@@ -260,17 +320,33 @@ def receipt_page(content: dict[str, Any]) -> str:
         ]
         parts.append(
             section(
-                f"Erasure in entry {erasure['entry']}, {_time(erasure['time'])}",
-                table(["commitment to the id", "learned in entry", "at"], rows),
+                f"Erasure in entry {erasure['entry']}, {_time(erasure['time'])} UTC",
+                table(["commitment to the id", "learned in entry", "at (UTC)"], rows),
                 paragraph(
                     "Exports, reports and backups made while a row was in the model:"
                     if exports
                     else "No export, report or backup was made while a row was in the model."
                 ),
-                table(["entry", "time", "kind", "file", "SHA-256"], exports) if exports else "",
+                table(["entry", "time (UTC)", "kind", "file", "SHA-256"], exports)
+                if exports
+                else "",
             )
         )
-    parts.append(
-        section("What this receipt does not say", *(paragraph(item) for item in content["limits"]))
-    )
+    parts += [
+        section("What this receipt does not say", bullets(content["limits"])),
+        section(
+            "How anybody can verify it",
+            paragraph(
+                "With the folder of the model and the free program adiabat; the second line also "
+                "trains the model anew and compares:"
+            ),
+            commands(
+                "pip install 'adiabat[cli]'",
+                f"adiabat verify FOLDER --retrain --expect-head {verified['head']}"
+                + (" --public-key KEY.pem" if verified["public_key"] else ""),
+                f"adiabat receipt FOLDER '{content['reference']}'",
+            ),
+        ),
+        section("Terms", definition_list(_TERMS)),
+    ]
     return page(f"Receipt of erasure, {content['reference']}", parts)

@@ -62,7 +62,10 @@ class Record:
 
 
 def encode_features(X: Any) -> list[bytes]:
-    """Rows of features as bytes: ``d`` and float64, or ``s``, count, indices and float64."""
+    """Rows of features as bytes: ``d`` and float64, or ``s``, count, indices and float64.
+
+    A dense row with gaps (NaN) begins with ``g``.
+    """
     if sp.issparse(X):
         X = sp.csr_array(X)
         return [
@@ -73,7 +76,8 @@ def encode_features(X: Any) -> list[bytes]:
             for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True)
         ]
     X = np.ascontiguousarray(X, dtype=_FLOAT)
-    return [b"d" + row.tobytes() for row in X]
+    gaps = np.isnan(X).any(axis=1)
+    return [(b"g" if gap else b"d") + row.tobytes() for gap, row in zip(gaps, X, strict=True)]
 
 
 def decode_features(rows: Sequence[bytes], n_features: int) -> Any:
@@ -83,11 +87,12 @@ def decode_features(rows: Sequence[bytes], n_features: int) -> Any:
     if rows[0][:1] == b"s":
         return _decode_sparse(rows, n_features)
     width = 1 + n_features * _FLOAT.itemsize
-    if any(len(row) != width or row[:1] != b"d" for row in rows):
+    if any(len(row) != width or row[:1] not in (b"d", b"g") for row in rows):
         raise _damaged("it is not as wide as the settings say")
     joined = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), width)
     X: FloatArray = np.ascontiguousarray(joined[:, 1:]).view(_FLOAT).astype(np.float64)
-    _require_finite(X)
+    gaps = np.array([row[:1] == b"g" for row in rows])
+    _require_finite(np.where(gaps[:, None] & np.isnan(X), 0.0, X))
     return X
 
 

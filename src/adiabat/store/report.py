@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -17,6 +18,7 @@ from adiabat.store.tasks import TASKS, Task
 
 _SUSPECTS: Final = 20
 _NAMED: Final = 12
+_CLASSES: Final = 50
 
 
 def report_page(
@@ -49,7 +51,8 @@ def report_page(
                 certificate_text(certificate, TASKS[settings.task].keeps_rows),
                 "good" if certificate["ok"] else "bad",
             ),
-            definition_list(_facts(settings, entries)),
+            definition_list(_facts(settings, entries, certificate)),
+            *_balance(left_out),
             _history(entries, TASKS[settings.task]),
             _doubts(left_out),
             section("Log", table(_LOG_HEAD, [_log_row(entry) for entry in reversed(entries)])),
@@ -88,7 +91,9 @@ def _summary(settings: Settings, certificate: dict[str, Any]) -> str:
     )
 
 
-def _facts(settings: Settings, entries: Sequence[log.Entry]) -> dict[str, Any]:
+def _facts(
+    settings: Settings, entries: Sequence[log.Entry], certificate: dict[str, Any]
+) -> dict[str, Any]:
     facts: dict[str, Any] = {"Ids": f"column {settings.id_column}"}
     if settings.label_column:
         facts["Labels"] = f"column {settings.label_column}"
@@ -99,22 +104,54 @@ def _facts(settings: Settings, entries: Sequence[log.Entry]) -> dict[str, Any]:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         facts["Features"] = ", ".join(names[:_NAMED]) + more
     for column in categories:
-        facts[f"Categories of {column['name']}"] = ", ".join(column["values"])
-    facts["Made"] = _time(entries[0].body["time"])
-    facts["Last change"] = f"{_time(entries[-1].body['time'])}, entry {entries[-1].seq}"
+        facts[f"Categories of {column['name']}"] = ", ".join(filter(None, column["values"]))
+    held = certificate["held_fixed"]
+    facts["Held fixed"] = ", ".join(f"{k} = {_brief(v)}" for k, v in held.items()) or "nothing"
+    facts["Made"] = f"{_time(entries[0].body['time'])} UTC"
+    facts["Last change"] = f"{_time(entries[-1].body['time'])} UTC, entry {entries[-1].seq}"
     facts["Head of the log"] = entries[-1].hash
     return facts
 
 
+def _balance(left_out: LeftOut) -> list[Markup]:
+    """How many rows each class has, and what the others would take them for."""
+    if left_out.kind != "class" or left_out.labels is None:
+        return []
+    labels = [str(label) for label in left_out.labels]
+    said = [str(label) for label in left_out.predictions]
+    classes = sorted(set(labels) | set(said))
+    pairs = Counter(zip(labels, said, strict=True))
+    rows = [
+        [
+            name,
+            f"{(n := labels.count(name)):,} ({n / len(labels):.0%})",
+            *(pairs[name, other] for other in classes),
+        ]
+        for name in classes[:_CLASSES]
+    ]
+    told = [f"taken for {name}" for name in classes]
+    return [
+        section(
+            "Classes",
+            paragraph(
+                "Rows by class, and what each would be taken for by the model without it (exact "
+                "leave-one-out)."
+            ),
+            table(["class", "rows", *told], rows, numeric=("rows", *told)),
+        )
+    ]
+
+
 def _history(entries: Sequence[log.Entry], task: Task) -> Markup:
     at = [entry.seq for entry in entries]
+    times = [datetime.fromisoformat(entry.body["time"]) for entry in entries]
     after = [entry.body["certificate"]["after"] or {} for entry in entries]
     lines = {"rows": [float(item.get("n_samples", 0)) for item in after]}
-    caption = "Rows after each entry of the log"
+    caption = "Rows over time (UTC), a step for each entry of the log"
     if task.keeps_rows:
         lines["support"] = [float(item.get("n_support", 0)) for item in after]
-        caption = "Rows, and rows that carry weight, after each entry of the log"
-    parts = [figure(caption, steps(caption, at, lines))]
+        caption = "Rows, and rows that carry weight, over time (UTC); a step for each log entry"
+    parts = [figure(caption, steps(caption, at, times, lines))]
     sets = [entry.body["sets"] for entry in entries]
     if any(sets):
         lines = {
@@ -125,7 +162,7 @@ def _history(entries: Sequence[log.Entry], task: Task) -> Markup:
             figure(
                 "The three sets: MARGIN decides the boundary, ERROR is at the bound, RESERVE has "
                 f"no weight{_COUNTED_TWICE.get(task.target or '', '')}",
-                steps("Sizes of the three sets after each log entry", at, lines),
+                steps("Sizes of the three sets over time", at, times, lines),
             )
         )
     return section("Over time", *parts)
@@ -171,7 +208,7 @@ _DOUBTS: Final = {
     "number": "Rows farthest from what the model without them predicts.",
     "one class": "Rows that the model without them would take for strangers, farthest first.",
 }
-_LOG_HEAD = ("entry", "time", "operation", "rows", "residual", "reference", "hash")
+_LOG_HEAD = ("entry", "time (UTC)", "operation", "rows", "residual", "reference", "hash")
 
 
 def _log_row(entry: log.Entry) -> list[Any]:

@@ -44,6 +44,10 @@ class Settings:
         Key of the marks of erased ids; empty if that is kept outside of the store.
     suppression_key : str or None
         Fingerprint of the key of these marks, if that is kept outside.
+    impute : {"mean", "median", "most_frequent"} or None
+        What fills gaps in columns of numbers. If it is given, rows are kept as they came: numbers,
+        or none, and of categories the place of the value in its column's ``values``. New values are
+        then welcome, and those of which no row is left are None. Else rows are kept encoded.
     """
 
     task: str
@@ -60,6 +64,7 @@ class Settings:
     public_key: str | None = None
     pepper: str = field(default_factory=lambda: secrets.token_hex(KEY_BYTES))
     suppression_key: str | None = None
+    impute: str | None = None
 
     def to_json(self) -> str:
         """The one JSON text of these settings."""
@@ -69,6 +74,8 @@ class Settings:
         fields["classes"] = None if self.classes is None else list(self.classes)
         if self.suppression_key is None:
             del fields["suppression_key"]  # as in stores that do not know of it
+        if self.impute is None:
+            del fields["impute"]
         return canonical(fields)
 
     @classmethod
@@ -97,7 +104,7 @@ class Settings:
             "task": str, "id_column": str, "label_column": text, "weight_column": text,
             "ignored": list, "categories": dict, "classes": list | None, "scale": text,
             "features": list | dict | None, "label_kind": text, "public_key": text, "pepper": str,
-            "suppression_key": text,
+            "suppression_key": text, "impute": text,
         }  # fmt: skip
         for name, kind in kinds.items():
             if not isinstance(getattr(self, name), kind):
@@ -112,16 +119,22 @@ class Settings:
         for name, values in self.categories.items():
             if not _is_name(name) or not (values is None or all(map(_is_name, values))):
                 raise ValueError("categories")
-        _require_features(self.features)
+        if self.impute not in (None, *IMPUTING):
+            raise ValueError("impute")
+        _require_features(self.features, self.impute is not None)
 
     @property
     def n_features(self) -> int:
         """Width of an encoded row."""
         if isinstance(self.features, dict):
             return int(self.features["sparse"])
+        if self.impute is not None:
+            return len(self.features or ())
         return sum(len(column.get("values", (0,))) for column in self.features or ())
 
 
+#: What can fill gaps.
+IMPUTING = ("mean", "median", "most_frequent")
 _LABEL_KINDS = (None, "integer", "text", "number")
 _MOST_FEATURES = (1 << 31) - 1
 
@@ -130,7 +143,7 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _require_features(features: Any) -> None:
+def _require_features(features: Any, with_gaps: bool = False) -> None:
     """Raise ValueError unless these are columns, or a number of them."""
     if isinstance(features, dict):
         if set(features) != {"sparse"} or type(features["sparse"]) is not int:
@@ -143,7 +156,9 @@ def _require_features(features: Any) -> None:
         kind = {"number": {"name", "kind"}, "category": {"name", "kind", "values"}}
         if set(column) != kind[column["kind"]] or not _is_name(column["name"]):
             raise ValueError("features")
-        if not isinstance(values, list) or not all(map(_is_name, values)):
+        if not isinstance(values, list):
+            raise ValueError("features")
+        if not all(_is_name(value) or (with_gaps and value is None) for value in values):
             raise ValueError("features")
 
 

@@ -14,7 +14,7 @@ from adiabat.archive import pack_archive, unpack_archive
 from adiabat.estimators.files.content import ROWS, content_of, row_arrays
 from adiabat.estimators.files.loading import estimator_from
 from adiabat.store.settings import Settings
-from adiabat.store.tasks import TASKS, is_fitted
+from adiabat.store.tasks import TASKS, is_fitted, new_model
 
 _NAME: Final = "the model of the store"
 
@@ -34,7 +34,7 @@ def unpack_model(blob: bytes, settings: Settings, X: Any) -> Any:
     """
     task = TASKS[settings.task]
     if not blob:
-        return task.create(settings.parameters, settings.scale)
+        return new_model(settings)
     manifest, arrays = unpack_archive(blob, _NAME)
     if task.keeps_rows:
         arrays.update(row_arrays(X))

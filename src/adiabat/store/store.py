@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import copy
 import os
+import secrets
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from typing import Any
 
 from adiabat.store import records, schema
@@ -18,6 +20,7 @@ from adiabat.store.analysis import (
 )
 from adiabat.store.changes import (
     add_batch,
+    add_column,
     correct_records,
     erase_records,
     follow_parameters,
@@ -34,7 +37,7 @@ from adiabat.store.encoding import (
 )
 from adiabat.store.exports import predictions
 from adiabat.store.folder import DATABASE
-from adiabat.store.lookup import find_records, names_of, require_new
+from adiabat.store.lookup import find_records, names_of, new_ones, require_new
 from adiabat.store.outcome import Outcome, Watch
 from adiabat.store.outgoing import Outgoing
 from adiabat.store.predictor import Predictor
@@ -180,6 +183,7 @@ class Store(Outgoing):
             "task": settings.task,
             "parameters": plain(settings.parameters),
             "scale": settings.scale,
+            "impute": settings.impute,
             "id": settings.id_column,
             "label": settings.label_column,
             "rows": rows,
@@ -196,7 +200,9 @@ class Store(Outgoing):
             "bytes": os.path.getsize(os.path.join(self.path, DATABASE)),
         }
 
-    def predict(self, data: Any, *, delimiter: str | None = None) -> dict[str, Any]:
+    def predict(
+        self, data: Any, *, delimiter: str | None = None, decimal: str | None = None
+    ) -> dict[str, Any]:
         """Predictions for the rows of a file or data frame.
 
         Returns
@@ -205,7 +211,7 @@ class Store(Outgoing):
             Columns ``id`` (if the data has ids), ``prediction`` and ``decision``.
         """
         predictor = self.predictor
-        table = _read(data, predictor.settings, delimiter)
+        table = _read(data, predictor.settings, delimiter, decimal)
         decider = predictor.require_fitted(self.path)
         return predictions(decider, *encode_questions(table, predictor.settings))
 
@@ -252,9 +258,29 @@ class Store(Outgoing):
         """
         return leave_one_out(self._session, hold_scaling, n_jobs, progress)
 
-    def cross_validate(self, *, folds: int = 5, scoring: str | None = None) -> dict[str, Any]:
-        """Exact cross-validation: each fold is unlearned from the model in turn."""
-        return cross_validate(self._session, folds, scoring)
+    def cross_validate(
+        self,
+        *,
+        folds: int = 5,
+        scoring: str | None = None,
+        shuffle: bool = False,
+        seed: int = 0,
+        positive_label: Any = None,
+    ) -> dict[str, Any]:
+        """Exact cross-validation: each fold is unlearned from the model in turn.
+
+        Parameters
+        ----------
+        folds : int, default=5
+        scoring : str, optional
+            A score of scikit-learn; by default accuracy or r2.
+        shuffle : bool, default=False
+            Whether to deal the rows to folds at random, by `seed`; else in order of learning.
+        seed : int, default=0
+        positive_label : optional
+            The class that a score such as ``"f1"`` or ``"recall"`` is about.
+        """
+        return cross_validate(self._session, folds, scoring, shuffle, seed, positive_label)
 
     # -- change ----------------------------------------------------------------------------------
 
@@ -267,7 +293,9 @@ class Store(Outgoing):
         sample_weight: Any = None,
         reference: str | None = None,
         allow_erased: bool = False,
+        skip_known: bool = False,
         delimiter: str | None = None,
+        decimal: str | None = None,
         dry_run: bool = False,
     ) -> Outcome:
         """Learn rows that are not there yet.
@@ -282,18 +310,23 @@ class Store(Outgoing):
             Kept in the log.
         allow_erased : bool, default=False
             Whether ids that were erased may come back.
-        delimiter : str, optional
-            Of a CSV file.
+        skip_known : bool, default=False
+            Whether to pass over rows that are there already and the same, so that a job that was
+            interrupted can be run again. A row that is there and differs is an error.
+        delimiter, decimal : str, optional
+            Of a CSV file; by default as they are found in it.
         dry_run : bool, default=False
             Only say what would move.
         """
         watch = Watch("learn", dry_run)
-        table = None if ids is not None else _read(data, self.settings, delimiter)
+        table = None if ids is not None else _read(data, self.settings, delimiter, decimal)
         with self._changing("learn", reference, dry_run) as change:
             if table is None:
                 batch = encode_arrays(data, y, ids, sample_weight, change.settings)
             else:
                 batch = encode(table, change.settings)
+            if skip_known and change.settings.features is not None:
+                batch = new_ones(change, batch)
             watch.begin(change)
             require_new(change, batch.ids, allow_erased)
             add_batch(change, batch)
@@ -315,7 +348,7 @@ class Store(Outgoing):
         ----------
         ids : id or sequence of ids
         reference : str, optional
-            The request behind it; `receipt` finds the erasure by it.
+            The request behind it; `receipt` finds the erasure by it. One is made if none is given.
         missing : {"raise", "ignore"}
             What to do about ids that are not there.
         suppress : bool, default=True
@@ -327,6 +360,7 @@ class Store(Outgoing):
             raise ValueError(f"missing={missing!r} must be 'raise' or 'ignore'")
         watch = Watch("forget", dry_run)
         names = names_of(ids)
+        reference = new_reference() if reference is None else reference
         with self._changing("forget", reference, dry_run) as change:
             found = find_records(change, names, missing)
             watch.begin(change)
@@ -340,6 +374,7 @@ class Store(Outgoing):
         *,
         reference: str | None = None,
         delimiter: str | None = None,
+        decimal: str | None = None,
         dry_run: bool = False,
     ) -> Outcome:
         """Correct rows that are there: labels, features or weights, by the columns of `data`.
@@ -348,11 +383,11 @@ class Store(Outgoing):
         ----------
         data : path or data frame
             The ids, and the columns to correct; what is left out stays.
-        reference, delimiter, dry_run
+        reference, delimiter, decimal, dry_run
             As in `learn`.
         """
         watch = Watch("revise", dry_run)
-        table = _read(data, self.settings, delimiter)
+        table = _read(data, self.settings, delimiter, decimal)
         with self._changing("revise", reference, dry_run) as change:
             found = find_records(change, table_ids(table, change.settings), "raise")
             watch.begin(change)
@@ -392,6 +427,29 @@ class Store(Outgoing):
             watch.end(change)
         return watch.outcome(change)
 
+    def add_column(
+        self, name: str, *, kind: str = "number", reference: str | None = None
+    ) -> Outcome:
+        """Have the rows have one feature more, in which those that are there have a gap.
+
+        For a store that fills gaps (`impute`). The model is fitted anew; `revise` fills in values.
+
+        Parameters
+        ----------
+        name : str
+        kind : {"number", "category"}
+        reference : str, optional
+            Kept in the log.
+        """
+        if kind not in ("number", "category"):
+            raise ValueError(f"kind={kind!r} must be 'number' or 'category'")
+        watch = Watch("columns", False)
+        with self._changing("columns", reference, False) as change:
+            watch.begin(change)
+            add_column(change, name, kind)
+            watch.end(change)
+        return watch.outcome(change)
+
     def repair(self, *, reference: str | None = None) -> Outcome:
         """Fit the model again from the rows, where it is damaged or not the optimum on them.
 
@@ -420,7 +478,14 @@ class Store(Outgoing):
 # -- within --------------------------------------------------------------------------------------
 
 
-def _read(data: Any, settings: Settings, delimiter: str | None) -> Table:
+def new_reference() -> str:
+    """A reference for an erasure that was given none."""
+    return f"erasure-{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(4)}"
+
+
+def _read(
+    data: Any, settings: Settings, delimiter: str | None, decimal: str | None = None
+) -> Table:
     if isinstance(data, (str, os.PathLike)):
-        return read_table(os.fspath(data), text_columns(settings), delimiter)
+        return read_table(os.fspath(data), text_columns(settings), delimiter, decimal)
     return as_table(data)

@@ -10,7 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from adiabat.errors import ModelFileError, StoreDamagedError
-from adiabat.store import log, records
+from adiabat.store import log, records, tasks
 from adiabat.store.digests import SetDigest, sha256
 from adiabat.store.settings import Settings
 from adiabat.store.state import unpack_model
@@ -60,7 +60,7 @@ def load_model(
 def new_model(folder: str, settings: Settings) -> Any:
     """An estimator of these settings that has learned nothing."""
     try:
-        return TASKS[settings.task].create(settings.parameters, settings.scale)
+        return tasks.new_model(settings)
     except (ValueError, TypeError) as error:
         raise StoreDamagedError(
             f"{folder!r} has settings of which no model can be made ({error}); restore a copy"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of rows in and out: CSV, Parquet, Feather and svmlight, by the ending of the name.
+"""Files of rows in and out: CSV, Excel, Parquet, Feather and svmlight, by the ending of the name.
 
 Reading is strict. What cannot be taken as it is raises `InputFileError`, which names the file, the
 line or row, the column and the remedy, and never quotes more than the one value at fault.
@@ -11,8 +11,11 @@ import codecs
 import csv
 import io
 import os
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -26,11 +29,13 @@ from sklearn.datasets import load_svmlight_file
 
 from adiabat.errors import InputFileError
 from adiabat.inputs import memory_limit, require_memory
-from adiabat.store.words import printable
+from adiabat.store.excel import read_excel, write_excel
+from adiabat.store.words import did_you_mean, printable
 
 FORMATS: Final[dict[str, str]] = {
     ".csv": "csv",
     ".tsv": "csv",
+    ".xlsx": "excel",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".feather": "feather",
@@ -42,7 +47,12 @@ FORMATS: Final[dict[str, str]] = {
 _FORMULAS: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 _FORMULA_SPACES: Final = ("\t", "\r", "\n")
 _PART_BYTES: Final = 1 << 20
-_OTHER_DELIMITERS: Final = {";": "';'", "\t": "a tab", "|": "'|'", ",": "','"}
+#: Standard input or output in the place of a path.
+STREAM: Final = "-"
+_PACKED: Final = (".gz", ".zst", ".bz2")
+_COMMA: Final = re.compile(r"[-+]?\d*,\d+(e[-+]?\d+)?", re.IGNORECASE)
+_POINT: Final = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
+_DATES: Final = [pa.csv.ISO8601, "%d.%m.%Y"]
 
 
 @dataclass
@@ -75,13 +85,21 @@ class Table:
             known = ", ".join(map(repr, list(self.columns)[:10]))
             raise InputFileError(
                 f"{self.name!r} has no column {name!r} ({what}); its columns are {known}"
+                + did_you_mean(name, self.columns)
             )
         return self.columns[name]
 
 
 def format_of(path: str, purpose: str = "read") -> str:
-    """The format of a file by the ending of its name; a trailing .gz of a CSV is passed over."""
-    base = path[:-3] if path.endswith(".gz") else path
+    """The format of a file by the ending of its name; of a CSV, .gz or .zst is passed over.
+
+    The standard streams (``-``) have CSV.
+    """
+    if path == STREAM:
+        return "csv"
+    base, packed = os.path.splitext(path)
+    if packed.lower() not in _PACKED:
+        base = path
     ending = os.path.splitext(base)[1].lower()
     if ending not in FORMATS or (base != path and FORMATS[ending] != "csv"):
         raise InputFileError(
@@ -90,29 +108,40 @@ def format_of(path: str, purpose: str = "read") -> str:
     return FORMATS[ending]
 
 
-def read_table(path: str, text: Sequence[str] = (), delimiter: str | None = None) -> Table:
+def read_table(
+    path: str,
+    text: Sequence[str] = (),
+    delimiter: str | None = None,
+    decimal: str | None = None,
+) -> Table:
     """Read a file.
 
     Parameters
     ----------
     path : str
-        The file.
+        The file; ``-`` is standard input.
     text : sequence of str
         Columns to take as text, as they are written: ids, labels, categories.
     delimiter : str, optional
-        Of a CSV file; a tab for ``.tsv``, else a comma.
+        Of a CSV file; by default what its header has: a comma, a semicolon, a tab or a bar.
+    decimal : {".", ","}, optional
+        Before the fraction of a number in a CSV file; by default a comma where values are separated
+        by semicolons and a number has one, and a point elsewhere.
     """
     kind = format_of(path)
-    if not os.path.isfile(path):
+    if path != STREAM and not os.path.isfile(path):
         raise InputFileError(f"{path!r} is not a file; check the path")
-    if os.path.getsize(path) == 0:
+    if not len(_stdin()) if path == STREAM else os.path.getsize(path) == 0:
         raise InputFileError(f"{path!r} is empty: not even a header; check how it was written")
     if kind == "svmlight":
         return _read_svmlight(path)
     if kind == "csv":
-        delimiter = delimiter or ("\t" if ".tsv" in path.lower() else ",")
         _require_utf8(path)
-        arrow = _read_csv(path, text, delimiter)
+        delimiter = delimiter or ("\t" if ".tsv" in path.lower() else _header_delimiter(path))
+        decimal = decimal or ("," if delimiter == ";" and _has_commas(path) else ".")
+        arrow = _read_csv(path, text, delimiter, decimal)
+    elif kind == "excel":
+        delimiter, arrow = ",", read_excel(path)
     else:
         delimiter = ","
         try:
@@ -162,10 +191,17 @@ def write_table(path: str, columns: Mapping[str, Any]) -> None:
     if kind == "csv":
         arrow = pa.table({_cell(name): _cells(arrow[name]) for name in arrow.column_names})
         options = pa.csv.WriteOptions(
-            delimiter="\t" if path.lower().endswith(".tsv") else ",", quoting_style="needed"
+            delimiter="\t" if ".tsv" in path.lower() else ",", quoting_style="needed"
         )
+        if path == STREAM:
+            memory = pa.BufferOutputStream()
+            pa.csv.write_csv(arrow, memory, options)
+            sys.stdout.write(memory.getvalue().to_pybytes().decode())
+            return
         with pa.output_stream(path) as stream:
             pa.csv.write_csv(arrow, stream, options)
+    elif kind == "excel":
+        write_excel(path, arrow)
     elif kind == "parquet":
         pa.parquet.write_table(arrow, path)
     else:
@@ -192,7 +228,7 @@ def _cell(text: str) -> str:
 # -- CSV ---------------------------------------------------------------------------------------
 
 
-def _read_csv(path: str, text: Sequence[str], delimiter: str) -> pa.Table:
+def _read_csv(path: str, text: Sequence[str], delimiter: str, decimal: str) -> pa.Table:
     ragged: list[Any] = []
 
     def note(row: Any) -> str:
@@ -200,7 +236,7 @@ def _read_csv(path: str, text: Sequence[str], delimiter: str) -> pa.Table:
         return "error"
 
     try:
-        with pa.input_stream(path) as stream:
+        with _opened(path) as stream:
             return pa.csv.read_csv(
                 stream,
                 read_options=pa.csv.ReadOptions(use_threads=False),
@@ -210,6 +246,8 @@ def _read_csv(path: str, text: Sequence[str], delimiter: str) -> pa.Table:
                 convert_options=pa.csv.ConvertOptions(
                     column_types={name: pa.string() for name in text},
                     strings_can_be_null=False,
+                    decimal_point=decimal,
+                    timestamp_parsers=_DATES,
                 ),
             )
     except (pa.ArrowException, OSError) as error:
@@ -225,12 +263,46 @@ def _read_csv(path: str, text: Sequence[str], delimiter: str) -> pa.Table:
         ) from error
 
 
+def _opened(path: str) -> Any:
+    """A file to read, unpacked by the ending of its name; ``-`` is standard input."""
+    return pa.BufferReader(_stdin()) if path == STREAM else pa.input_stream(path)
+
+
+def _stdin() -> bytes:
+    """All of standard input: it is read more than once where a line is to be named."""
+    return _content(sys.stdin.buffer)
+
+
+@lru_cache(maxsize=1)
+def _content(stream: Any) -> bytes:
+    content: bytes = stream.read()
+    return content
+
+
+def _header_delimiter(path: str) -> str:
+    """What separates the names of the columns."""
+    with _opened(path) as stream:
+        header = stream.read(_PART_BYTES).split(b"\n", 1)[0].decode(errors="replace")
+    if "," in header:
+        return ","
+    return max((";", "\t", "|"), key=header.count) if set(header) & set(";\t|") else ","
+
+
+def _has_commas(path: str) -> bool:
+    """Whether numbers have a decimal comma, and none a point."""
+    with _opened(path) as stream:
+        part = stream.read(_PART_BYTES).decode(errors="replace")
+    fields = [field for line in part.splitlines()[1:] for field in line.split(";")]
+    commas = any(_COMMA.fullmatch(field.strip()) for field in fields)
+    return commas and not any(_POINT.fullmatch(field.strip()) for field in fields)
+
+
 def _require_utf8(path: str) -> None:
     """Name the line that is not UTF-8: Arrow does not, and may print a traceback of its own."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line, total = 1, 0
     try:
-        with pa.input_stream(path) as stream:
+        with _opened(path) as stream:
             while part := stream.read(_PART_BYTES):
                 if line == 1 and part[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
                     raise InputFileError(f"{path!r} is in UTF-16; save it in UTF-8")
@@ -256,7 +328,7 @@ def _require_utf8(path: str) -> None:
 
 def _csv_rows(path: str, delimiter: str) -> Any:
     """(last line, values) of every row that is not blank, the header first."""
-    with pa.input_stream(path) as stream:
+    with _opened(path) as stream:
         text = io.TextIOWrapper(io.BufferedReader(stream), "utf-8-sig", "replace", newline="")
         reader = csv.reader(text, delimiter=delimiter)
         for values in reader:
@@ -340,13 +412,6 @@ def _table(path: str, kind: str, arrow: pa.Table, delimiter: str) -> Table:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputFileError(f"{path!r} has the column {twice[0]!r} twice; rename one of them")
-    if kind == "csv" and len(names) == 1:
-        for other, said in _OTHER_DELIMITERS.items():
-            if other != delimiter and other in names[0]:
-                raise InputFileError(
-                    f"{path!r} has a single column; it seems to be separated by {said} and not by "
-                    f"{_OTHER_DELIMITERS.get(delimiter, repr(delimiter))}: give the delimiter"
-                )
     columns = {name: arrow.column(i).combine_chunks() for i, name in enumerate(names)}
     return Table(path, kind, arrow.num_rows, columns, delimiter=delimiter)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError, StoreDamagedError
@@ -29,6 +30,11 @@ from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
 from adiabat.feature_maps import Polynomial, RandomFourier
+from adiabat.preprocessing.columns import ColumnTransformer
+from adiabat.preprocessing.encoder import OneHotEncoder
+from adiabat.preprocessing.imputer import SimpleImputer
+from adiabat.preprocessing.scaler import StandardScaler
+from adiabat.store.settings import Settings
 from adiabat.typing import IntArray
 
 
@@ -49,8 +55,10 @@ class Task:
     target: str | None
     keeps_rows: bool = True
 
-    def create(self, parameters: Mapping[str, Any], scale: str | None = None) -> Any:
-        """A new estimator, behind a scaler if asked; ValueError if a parameter is not valid."""
+    def create(
+        self, parameters: Mapping[str, Any], scale: str | None = None, transformer: Any = None
+    ) -> Any:
+        """A new estimator, behind transformers if asked; ValueError if a parameter is not valid."""
         given = dict(parameters)
         if not self.keeps_rows:
             given = _with_feature_map(given)
@@ -78,7 +86,7 @@ class Task:
                 f"scale={scale!r} is not for {self.estimator.__name__}, whose rows cannot be "
                 "scaled anew; scale the file, or choose another task"
             )
-        return IncrementalPipeline(model, mode=scale)
+        return IncrementalPipeline(model, transformer, mode=scale)
 
     def learn(self, model: Any, numbers: IntArray, X: Any, labels: Any, weights: Any) -> None:
         """Learn rows."""
@@ -130,6 +138,27 @@ class Task:
         known = machine(model).get_params()
         held = model.certificate().held_fixed
         return {name: value for name, value in held.items() if name in known}
+
+
+def new_model(settings: Settings, parameters: Mapping[str, Any] | None = None) -> Any:
+    """An estimator of a store's settings that has learned nothing; other parameters, if given."""
+    task = TASKS[settings.task]
+    parameters = settings.parameters if parameters is None else parameters
+    if settings.impute is None:
+        return task.create(parameters, settings.scale)
+    return task.create(parameters, settings.scale or "exact", _columns_of(settings))
+
+
+def _columns_of(settings: Settings) -> Any:
+    """What is done to the columns of rows that are kept as they came."""
+    columns = settings.features or []
+    numbers = [j for j, column in enumerate(columns) if column["kind"] == "number"]
+    words = [j for j, column in enumerate(columns) if column["kind"] == "category"]
+    filled: Any = SimpleImputer(strategy=settings.impute, keep_empty_features=True)
+    if settings.scale is not None:
+        filled = make_pipeline(filled, StandardScaler())
+    encoded = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    return ColumnTransformer([("numbers", filled, numbers), ("words", encoded, words)])
 
 
 @dataclass(frozen=True)

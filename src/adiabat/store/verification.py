@@ -17,7 +17,7 @@ from adiabat.store.digests import SetDigest
 from adiabat.store.session import Session, seconds_behind
 from adiabat.store.settings import Settings
 from adiabat.store.signing import signature_holds
-from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine
+from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine, new_model
 
 # Decision values of a refit may differ by what two optima within `tol` may differ.
 _AGREE: Final = 1e-6
@@ -234,11 +234,13 @@ def _refit(
         return
     task = TASKS[settings.task]
     rows = records.as_rows(held, settings.n_features)
-    X, scale = rows.X, settings.scale
-    if scale == "held":
+    X, parameters = rows.X, {**settings.parameters, **task.held(model)}
+    if settings.scale == "held":
         # The scaling is held as gamma is: the refit is of the machine, on the rows so scaled.
-        X, model, scale = model.scaler_.transform(X), machine(model), None
-    fresh = task.create({**settings.parameters, **task.held(model)}, scale)
+        X, model = model.scaler_.transform(X), machine(model)
+        fresh = task.create(parameters)
+    else:
+        fresh = new_model(settings, parameters)
     numbers = np.array([record.number for record in held], dtype=np.int64)
     task.learn(fresh, numbers, X, rows.labels, rows.weights)
     decide = "decision_function" if hasattr(model, "decision_function") else "predict"

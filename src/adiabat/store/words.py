@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -29,3 +31,10 @@ def printable(value: Any) -> str:
 
 def _escaped(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to one that is not, as the end of a sentence; or nothing."""
+    lowered = {item.lower(): item for item in known}
+    near = difflib.get_close_matches(name.lower(), list(lowered), 1)
+    return f"; did you mean {lowered[near[0]]!r}?" if near else ""

@@ -8,18 +8,17 @@ from typing import Any
 
 from adiabat.archive import read_archive
 from adiabat.errors import ModelFileError
-from adiabat.estimators.files.content import Arrays, Manifest, name_features, rows_from
+from adiabat.estimators.files.content import Arrays, Manifest, name_features
 from adiabat.estimators.files.reading import require_affordable
 from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
 from adiabat.estimators.one_class_svm import OneClassSVM
-from adiabat.estimators.pipeline.file import machine_arrays
+from adiabat.estimators.pipeline.file import machine_arrays, raw_rows, scaler_from
 from adiabat.estimators.svc import SVC
 from adiabat.estimators.svdd import SVDD
 from adiabat.estimators.svr import SVR
-from adiabat.preprocessing.scaler import StandardScaler
 
 # Stands for the name of the file until it is known.
 _FILE = "the model file"
@@ -86,11 +85,11 @@ def estimator_from(
 def _estimator(manifest: Manifest, arrays: Arrays, max_bytes: int | None) -> Any:
     name = manifest.get("estimator")
     if name == IncrementalPipeline.__name__:
-        raw = rows_from(manifest, arrays)
-        scaler = StandardScaler._from_file(manifest["scaler"], arrays, int(raw.shape[1]))
+        raw = raw_rows(manifest, arrays)
+        scaler, given = scaler_from(manifest, arrays, raw)
         own = machine_arrays(arrays, scaler, raw)
         machine = _estimator(manifest["machine"], own, max_bytes)
-        estimator: Any = IncrementalPipeline._from_parts(manifest, machine, scaler, raw)
+        estimator: Any = IncrementalPipeline._from_parts(manifest, machine, scaler, given, raw)
     elif name in _ESTIMATORS:
         require_affordable(manifest, arrays, max_bytes)
         estimator = _ESTIMATORS[name]._from_file(manifest, arrays)

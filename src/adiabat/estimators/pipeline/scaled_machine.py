@@ -8,6 +8,7 @@ all scaled features and kernel values in one step that starts from the weights t
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +32,17 @@ from adiabat.estimators.kernel.plan import after
 from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.pipeline.mixed_rows import check_mixed_rows
+from adiabat.preprocessing.composition import (
+    at_positions,
+    can_forget,
+    fit_to,
+    followed,
+    is_fitted,
+    learned,
+    require_unlearnable,
+    same,
+)
 from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.typing import FloatArray, IntArray
 
@@ -39,13 +51,14 @@ class ScaledMachine(BaseEstimator):
     """What a pipeline holds, and how it changes: all of it, or an exception and nothing."""
 
     estimator: Any
-    scaler: StandardScaler | None
+    scaler: Any
     mode: str
     n_features_in_: int
     estimator_: KernelMachine
-    scaler_: StandardScaler
+    scaler_: Any
     _raw: Any
     _held_mode: str
+    _held_scaler: dict[str, Any]
 
     @property
     def _model(self) -> Model:
@@ -55,20 +68,19 @@ class ScaledMachine(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "estimator_" in self.__dict__ and self.estimator_.__sklearn_is_fitted__()
 
-    def _fresh_scaler(self) -> StandardScaler:
-        fresh: StandardScaler = StandardScaler() if self.scaler is None else clone(self.scaler)
-        return fresh
+    def _fresh_scaler(self) -> Any:
+        return StandardScaler() if self.scaler is None else clone(self.scaler)
 
     def _held_fixed(self) -> dict[str, Any]:
         if self._held_mode == "exact":
             return {}
-        scaling = {
-            name: None if values is None else values.tolist()
-            for name, values in (
-                ("mean", self.scaler_.mean_ if self.scaler_.with_mean else None),
-                ("scale", self.scaler_.scale_),
-            )
-        } if self.scaler_.__sklearn_is_fitted__() else {}  # fmt: skip
+        scaling: dict[str, Any] = {}
+        if is_fitted(self.scaler_):
+            found = learned(self.scaler_)
+            if isinstance(self.scaler_, StandardScaler):
+                mean = found["mean_"] if self.scaler_.with_mean else None
+                found = {"mean": mean, "scale": found["scale_"]}
+            scaling = _listed(found)
         return {**self.estimator_._held_fixed(), "scaling": scaling}
 
     def _require_ready(self, verb: str) -> None:
@@ -83,12 +95,15 @@ class ScaledMachine(BaseEstimator):
                 f"mode={self.mode!r} was {self._held_mode!r} when the model was fitted; set it "
                 "back, or call fit"
             )
-        for ours, fitted, remedy in (
-            (self.estimator, self.estimator_, "set it back and call retune, or call fit"),
-            (self._fresh_scaler(), self.scaler_, "set it back, or call fit"),
+        for ours, before, remedy in (
+            (
+                self.estimator.get_params(deep=False),
+                self.estimator_.get_params(deep=False),
+                "set it back and call retune, or call fit",
+            ),
+            (settings_of(self._fresh_scaler()), self._held_scaler, "set it back, or call fit"),
         ):
-            before = fitted.get_params(deep=False)
-            for name, value in ours.get_params(deep=False).items():
+            for name, value in ours.items():
                 if not same_parameter(before.get(name), value):
                     raise ValueError(
                         f"{name}={value!r} was {before.get(name)!r} when the model was fitted, "
@@ -112,18 +127,21 @@ class ScaledMachine(BaseEstimator):
                 f"estimator has retain={machine.retain!r}, which would let go of rows that the "
                 "scaler still counts; use it without a pipeline"
             )
+        fresh = self._fresh_scaler()
+        require_unlearnable(fresh)
         rows, targets = self._check_batch(machine, X, y, reset=True)
         weights = check_weights(sample_weight, rows.shape[0])
         require_force(weights)
         names = ledger.validate_new(ids, X, rows.shape[0])
-        scaler = self._fresh_scaler().fit(rows, sample_weight=unless_ones(weights))
+        scaler = fit_to(at_positions(fresh, X), rows, unless_ones(weights))
         scaled = scaler.transform(rows)
         model, change = machine._first(scaled, targets, weights, names, ledger, whole)
         step.solve(model, change, machine.solver, trace)
         with step.committing() as info:
             machine._adopt(model, info, started, trace, n_added=len(names))
             self.__dict__.update(
-                estimator_=machine, scaler_=scaler, _raw=rows, _held_mode=self.mode
+                estimator_=machine, scaler_=scaler, _raw=rows, _held_mode=self.mode,
+                _held_scaler=settings_of(fresh),
             )  # fmt: skip
 
     def _change(
@@ -141,30 +159,43 @@ class ScaledMachine(BaseEstimator):
             names = model.ledger.validate_new(ids, X, rows.shape[0], leaving=removed)
             weights = check_weights(sample_weight, rows.shape[0])
         raw = _joined(self._raw, removed, rows)
-        scaler = self._scaler_after(removed, rows, weights, raw)
-        scaled = scaler.transform(rows) if len(names) else None
+        left = np.concatenate([np.delete(model.weight, removed), weights])
+        scaler = self._scaler_after(removed, rows, weights, raw, left)
+        scaled = self._widened(scaler, rows) if len(names) else None
         change = machine._addition(scaled, targets, weights, names, removed)
         self._apply(step, change, scaler, raw, started, trace, len(names), len(removed))
 
     def _check_batch(self, machine: Any, X: Any, y: Any, reset: bool = False) -> tuple[Any, Any]:
         if not machine._supervised:
-            return as_csr(check_rows(self, X, reset=reset)), None
-        rows, targets = check_rows(self, X, machine._as_given(y), reset=reset)
-        return as_csr(rows), machine._check_targets(targets)
+            return self._check_given(X, reset=reset), None
+        rows, targets = self._check_given(X, machine._as_given(y), reset)
+        return rows, machine._check_targets(targets)
+
+    def _check_given(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
+        """Rows as they are kept, and targets, if given."""
+        plain = self.scaler is None or isinstance(self.scaler, StandardScaler)
+        checked = (check_rows if plain else check_mixed_rows)(self, X, y, reset=reset)
+        return (as_csr(checked[0]), checked[1]) if isinstance(checked, tuple) else as_csr(checked)
+
+    def _widened(self, scaler: Any, rows: Any) -> Any:
+        """Rows as the machine takes them; there may be other categories than before."""
+        scaled = scaler.transform(rows)
+        self.estimator_.n_features_in_ = scaled.shape[1]
+        return scaled
 
     def _scaler_after(
-        self, gone: IntArray, rows: Any, weights: FloatArray, raw: Any
-    ) -> StandardScaler:
-        """The scaler in force once samples have come and gone."""
+        self, gone: IntArray, rows: Any, weights: FloatArray, raw: Any, left: FloatArray
+    ) -> Any:
+        """The scaler in force once samples have come and gone; `left` weighs those in `raw`."""
         if self._held_mode == "held" or not (len(gone) or rows.shape[0]):
             return self.scaler_
-        left = self._model.weight[gone]
-        scaler = self.scaler_._copy()
-        if rows.shape[0]:
-            scaler.partial_fit(rows, sample_weight=unless_ones(weights))
-        if len(gone):
-            scaler.forget(self._raw[gone], sample_weight=unless_ones(left))
-        if raw.shape[0] and not scaler.__sklearn_is_fitted__():
+        if raw.shape[0] and not can_forget(self.scaler_):
+            return fit_to(clone(self.scaler_), raw, unless_ones(left))
+        went = self._model.weight[gone]
+        scaler = followed(
+            self.scaler_, rows, unless_ones(weights), self._raw[gone], unless_ones(went)
+        )
+        if raw.shape[0] and not is_fitted(scaler):
             raise ValueError(
                 "sample_weight would be zero for all samples that remain, so that nothing could "
                 "be scaled; forget them, too, or give one a positive weight"
@@ -172,7 +203,7 @@ class ScaledMachine(BaseEstimator):
         return scaler
 
     def _apply(
-        self, step: Transaction, change: SampleChange, scaler: StandardScaler, raw: Any,
+        self, step: Transaction, change: SampleChange, scaler: Any, raw: Any,
         started: float, trace: bool = False, n_added: int = 0, n_removed: int = 0,
         n_revised: int = 0, anew: bool = False,
     ) -> None:  # fmt: skip
@@ -183,9 +214,9 @@ class ScaledMachine(BaseEstimator):
             target, weight = after(model, change)
             known = change.formulation or model.formulation
             change = replace(change, formulation=machine._rederived(known, target, weight))
-            scaled = scaler.transform(raw)
+            scaled = self._widened(scaler, raw)
             kernel = machine._make_kernel(scaled, weight)
-            if not (kernel.equals(model.kernel) and _same_scaling(scaler, self.scaler_)):
+            if not (kernel.equals(model.kernel) and same(learned(scaler), learned(self.scaler_))):
                 change = replace(change, kernel=kernel, rows=as_csr(scaled))
         if anew or n_added or n_removed or n_revised or not model.is_judged:
             step.solve(model, change, machine.solver, trace)
@@ -199,8 +230,22 @@ def unless_ones(weights: FloatArray) -> FloatArray | None:
     return None if (weights == 1.0).all() else weights
 
 
-def _same_scaling(a: StandardScaler, b: StandardScaler) -> bool:
-    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("mean_", "scale_"))
+def settings_of(scaler: Any) -> dict[str, Any]:
+    """Parameters of a scaler; those that are made of others in words."""
+    plain = (bool, int, float, str, type(None))
+    return {
+        name: value if isinstance(value, plain) else re.sub(" at 0x[0-9a-f]+", "", repr(value))
+        for name, value in scaler.get_params(deep=False).items()
+    }
+
+
+def _listed(found: Any) -> Any:
+    """What was learned, arrays as lists."""
+    if isinstance(found, dict):
+        return {name: _listed(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [_listed(value) for value in found]
+    return found.tolist() if isinstance(found, np.ndarray) else found
 
 
 def _joined(raw: Any, removed: IntArray, rows: Any) -> Any:

@@ -18,7 +18,7 @@ from sklearn.base import is_classifier
 
 from adiabat.engine.threads import blas_held
 from adiabat.estimators.arguments.labels import joined
-from adiabat.estimators.arguments.validation import check_rows, n_rows
+from adiabat.estimators.arguments.validation import n_rows
 from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.pipeline.scaled_machine import ScaledMachine
 from adiabat.estimators.what_if.copies import own_targets, shared_copy
@@ -137,9 +137,9 @@ class ScaledWhatIf(ScaledMachine):
         machine: Any = self.estimator_
         removed, n_new = self._model.ledger.locate(remove), n_rows(X)
         stays = np.setdiff1d(np.arange(len(self._model)), removed)
-        points = self._raw[stays] if at is None else check_rows(self, at)
+        points = self._raw[stays] if at is None else self._check_given(at)
         if self._holds() or n_new == 0 == len(self._model) - len(removed):
-            rows = self.scaler_.transform(check_rows(self, X)) if n_new else X
+            rows = self.scaler_.transform(self._check_given(X)) if n_new else X
             scaled = self.scaler_.transform(points)
             found = machine.preview(remove, rows, y, at=scaled, sample_weight=sample_weight)
             return found  # type: ignore[no-any-return]
@@ -186,7 +186,7 @@ class ScaledWhatIf(ScaledMachine):
         """
         self._require_ready("weigh")
         machine: Any = self.estimator_
-        points = check_rows(self, X_val)
+        points = self._check_given(X_val)
         if self._holds(hold_scaling) or len(self._model) < 2:
             found = machine.influence(self.scaler_.transform(points), y_val, loss, n_jobs)
             return found  # type: ignore[no-any-return]

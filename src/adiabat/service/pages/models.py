@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -62,13 +63,16 @@ def described(model: ServedModel) -> dict[str, Any]:
 def drawing(name: str, entries: list[Entry]) -> Markup:
     """The three sets after each entry, or the rows where a model has no sets."""
     at = [entry.seq for entry in entries]
+    times = [datetime.fromisoformat(entry.body["time"]) for entry in entries]
     sets = [entry.body["sets"] for entry in entries]
     if any(sets):
         lines = {
             kind: [float((item or {}).get(kind.lower(), 0)) for item in sets]
             for kind in ("MARGIN", "ERROR", "RESERVE")
         }
-        return Markup(steps(f"Sizes of the three sets of {name} after each entry", at, lines))
+        return Markup(
+            steps(f"Sizes of the three sets of {name} after each entry", at, times, lines)
+        )
     after = [entry.body["certificate"]["after"] or {} for entry in entries]
     lines = {"rows": [float(item.get("n_samples", 0)) for item in after]}
-    return Markup(steps(f"Rows of {name} after each entry of its log", at, lines))
+    return Markup(steps(f"Rows of {name} after each entry of its log", at, times, lines))
