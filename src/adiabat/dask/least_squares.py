@@ -11,6 +11,7 @@ from adiabat.certificate import Certificate
 from adiabat.dask.cluster import compute
 from adiabat.dask.collections import parts_of
 from adiabat.dask.estimator import ClusterEstimator
+from adiabat.estimators.least_squares.merge import require_like
 from adiabat.estimators.lssvc import LSSVC as LocalLSSVC
 from adiabat.estimators.lssvr import LSSVR as LocalLSSVR
 from adiabat.partitions.looks import Part, length, named, require_pairs
@@ -84,7 +85,7 @@ class _LeastSquares(ClusterEstimator):
         self._fitted()
         if type(other) is not type(self):
             raise TypeError(f"other is a {type(other).__name__}, not a {type(self).__name__}")
-        self._fitted()._require_like(other._fitted())
+        require_like(self._fitted(), other._fitted())
         like = self._unchanged()
         sums = self._row_sums + other._row_sums
         self._adopt(sums, sums.model(like))
