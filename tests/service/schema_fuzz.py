@@ -17,6 +17,8 @@ from pathlib import Path
 
 import httpx
 
+from adiabat.service.keys import KeyRing
+
 from service.evidence import make, serving
 
 
@@ -27,8 +29,10 @@ def main():
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), 60)
+        _, key = KeyRing(folder).add("fuzz", ["admin"])
+        said = {"Authorization": f"Bearer {key}"}
         with serving(folder, forked=True) as (address, process):
-            found = httpx.get(f"{address}/openapi.json", timeout=300).json()
+            found = httpx.get(f"{address}/openapi.json", timeout=300, headers=said).json()
             text = json.dumps(found)
             # Half of the names are those of the model: else nearly all would be 404.
             described = json.loads(text)
@@ -43,16 +47,17 @@ def main():
             schema.write_text(json.dumps(described))
             words = [
                 str(Path(sys.executable).parent / "schemathesis"), "run", str(schema),
-                "--url", address, "--request-timeout", "120", "--seed", str(given.seed),
+                "--url", address, "-H", f"Authorization: Bearer {key}", "--request-timeout", "120",
+                "--seed", str(given.seed),
                 "--max-examples", str(given.examples),
                 "--checks", "not_a_server_error,status_code_conformance,content_type_conformance,"
                 "response_schema_conformance,response_headers_conformance",
                 "--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure",
             ]  # fmt: skip
-            done = subprocess.run(words, capture_output=True, text=True)
+            done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
             sys.stdout.write(done.stdout[-6000:])
             sys.stderr.write(done.stderr[-2000:])
-            answered = httpx.get(f"{address}/metrics", timeout=300).text
+            answered = httpx.get(f"{address}/metrics", timeout=300, headers=said).text
             counts = re.findall(r'adiabat_requests_total\{.*?status="(\d+)"\} ([\d.e+]+)', answered)
             statuses = {}
             for status, count in counts:
