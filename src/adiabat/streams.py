@@ -169,8 +169,7 @@ class RiverClassifier(_Adapter, base.Classifier):
     --------
     >>> from river import datasets, metrics
     >>> from adiabat import SVC
-    >>> from adiabat.martingales import Martingale, PowerMartingale, SimpleJumper
-    from adiabat.retention import Window
+    >>> from adiabat.retention import Window
     >>> from adiabat.streams import RiverClassifier
     >>> stream = RiverClassifier(SVC(C=10.0, gamma=0.5, retain=Window(100)))
     >>> accuracy = metrics.Accuracy()
