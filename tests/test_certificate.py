@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adiabat import SVC, Certificate
+from adiabat import SVC, SVR, Certificate
 from adiabat.certificate import Problem, duality_gap, judge, violations
 
 from oracles import batch_qp
@@ -149,6 +149,26 @@ def test_where_rounding_is_the_limit_it_is_said() -> None:
     certificate = model.partial_fit(X[:3] + 0.1, y[:3]).certificate()
     assert certificate.ok and certificate.rounding == pytest.approx(certificate.tol, rel=1e-3)
     assert "as exact as double precision allows: f is known to" in str(certificate)
+
+
+def test_a_gap_that_is_rounding_is_said_in_words() -> None:
+    def line(gap: float, gap_tol: float, ok: bool = True) -> str:
+        certificate = Certificate(1e-12, gap, 10, 4, 1e-9, ok, gap_tol=gap_tol)
+        assert certificate.gap == gap
+        return str(certificate)
+
+    assert ", gap below rounding, 10 samples" in line(1e35, 1e36)
+    assert ", relative gap 1.0e-13, 10 samples" in line(1e-13, 1e36)  # small all the same
+    assert ", relative gap 1.0e-02, 10 samples" in line(1e-2, 1e-1)
+    assert ", relative gap 1.0e+35, 10 samples" in line(1e35, 1e36, ok=False)
+
+
+def test_the_gap_of_a_model_with_a_huge_box_is_below_rounding() -> None:
+    X, y = np.array([[0.1], [0.4], [0.7], [1.3]]), [0.3, 0.1, 0.9, 0.2]
+    model = SVR(kernel="rbf", C=1e30, epsilon=0.01).fit(X, y)
+    certificate = model.certificate()
+    assert certificate.ok and certificate.gap > 1.0
+    assert "gap below rounding" in str(certificate) and "relative gap" not in str(certificate)
 
 
 def test_certify_matches_the_reports() -> None:

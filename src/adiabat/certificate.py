@@ -32,6 +32,8 @@ IntArray = npt.NDArray[np.int64]
 EPSILON = float(np.finfo(np.float64).eps)
 # Roundings of f that a violation may be, and of the weights that their sum may be off.
 ROUNDINGS, SUM_ROUNDINGS = 64.0, 8.0
+# The largest relative gap that says something: a larger one that is allowed is rounding.
+TELLING_GAP = 1e-3
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ class Certificate:
         What the violation of that row may be: the model's `tol` in units of its target, and 64
         roundings of its own f.
     gap : float
-        Duality gap of the worst machine, relative to its objective.
+        Duality gap of the worst machine, relative to its objective. Where boxes are so large that
+        rounding alone exceeds the objective, it may be far above 1 at the optimum; the line then
+        says "gap below rounding".
     gap_tol : float
         What the gap may be: the model's `tol`, and what 64 roundings of f make of it. 0 for least
         squares, where the residual says it all.
@@ -124,9 +128,12 @@ class Certificate:
             if limited
             else ""
         )
+        # rounding times the boxes exceeds the objective: the number would say nothing
+        hidden = self.ok and self.gap_tol > 1.0 and self.gap > TELLING_GAP
+        gap = "gap below rounding" if hidden else f"relative gap {self.gap:.1e}"
         return (
             f"{verdict}: residual {self.residual:.1e} (allowed {self.tol:.1e}){worst}, "
-            f"relative gap {self.gap:.1e}{known}, {self.n_samples} samples{kept}, "
+            f"{gap}{known}, {self.n_samples} samples{kept}, "
             f"{self.n_support} support{limit}"
             + (f", holding {held}" if held else "")
             + (f"; {self.basis}" if self.basis else "")

@@ -123,9 +123,33 @@ def test_a_factor_that_answers_wrongly_does_no_harm(monkeypatch: pytest.MonkeyPa
     class Liar:
         rows = machine.margin
 
+        def holds_b(self) -> bool:
+            return True
+
         def solve(self, q: npt.NDArray[np.float64], s: float) -> tuple[object, float]:
             return np.full(len(q), 1e3), 1.0
 
     monkeypatch.setattr(machine, "factor", Liar())
     polish(machine)
     assert np.array_equal(u, machine.u) and b == machine.b
+
+
+def test_a_far_outlier_alone_does_not_move_b() -> None:
+    """All other rows are at a bound, and what the sum lacks is below the rounding of their weights.
+
+    Their b is, to 12 digits, that of an outlier near enough to share MARGIN with another row.
+    """
+    rng = np.random.default_rng(6)
+    X, y = rng.random((15, 2)), np.where(np.arange(15) % 2, 1.0, -1.0)
+    found = {}
+    for far in (1e9, 1e14):
+        X[14] = far
+        rig = Rig(make_kernel("linear", gamma=1.0, degree=3, coef0=0.0, X=X), 1e-3)
+        rig.change(X, y)
+        found[far] = rig.machine
+    machine = found[1e14]
+    assert machine.margin.tolist() == [14] and not machine.factor.holds_b()
+    assert abs(machine.r[14]) > machine.fineness()[14]
+    assert machine.b == pytest.approx(found[1e9].b, rel=1e-12, abs=0.0)
+    b = machine.b
+    assert not polish(machine) and machine.b == b

@@ -25,9 +25,12 @@ def polish(machine: Machine) -> bool:
     """Bring r of MARGIN and the sum of u as near to 0 and d as u can; whether it changed anything.
 
     Weights stay in their boxes and no row changes sets. Needs r as of now, which is then out of
-    date.
+    date. Where all of MARGIN are far outliers nothing is done: to match their r by b would cost all
+    other rows their digits.
     """
     margin = machine.margin.copy()
+    if not machine.factor.holds_b():
+        return False
     if np.all(np.abs(machine.r[margin]) <= machine.fineness()[margin]):
         return False
     lo, hi = machine.lo[margin], machine.hi[margin]
