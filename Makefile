@@ -24,7 +24,7 @@ SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.optio
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full quick fuzz mutants test-levels test-c test-aarch64 test-windows test-clang \
-  test-sklearn \
+  test-sklearn test-browser \
   checked sanitize sanitize-memory sanitize-threads lint format bench gallery docs papers package clean
 .DELETE_ON_ERROR:
 
@@ -154,6 +154,11 @@ test-windows:
 test-clang:
 	$(MAKE) test-c CC=clang
 	$(MAKE) test VENV=.venv-clang CC=clang PYTEST_ARGS='tests/core $(PYTEST_ARGS)'
+
+# Every page of the service in a real browser. Debian: chromium.
+test-browser: package $(VENV)/.has-test
+	$(PIP) install playwright
+	ADIABAT_BROWSER=1 $(PY) -m pytest tests/service/test_browser.py $(PYTEST_ARGS)
 
 # scikit-learn's own tests of its SVMs, with our classes in their place.
 test-sklearn: package $(VENV)/.has-test

@@ -802,7 +802,7 @@ def options():
     for name, command in typer.main.get_command(app).commands.items():
         for parameter in command.params:
             long = [opt for opt in parameter.opts if opt.startswith("--")]
-            if long and long[0] != "--help":
+            if long and long[0] != "--help" and name != "serve":  # tests/service has its own
                 found.add((name, long[0]))
     return found
 

@@ -7,8 +7,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import adiabat
 from adiabat.certificate import Problem, judge
-from adiabat.engine.exchange import Exchange, Stuck
-from adiabat.engine.path import Path
+from adiabat.engine.solver import Solver
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 3))
@@ -70,11 +69,10 @@ def test_a_retuning_that_fails_leaves_the_tolerance_as_it_was(monkeypatch):
     before = model.certificate()
 
     def give_up(*_):
-        raise Stuck
+        raise adiabat.NotOptimalError("given up")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Exchange, "settle", give_up)
-        patched.setattr(Path, "follow", lambda self: None)
+        patched.setattr(Solver, "_solve", give_up)
         with pytest.raises(adiabat.NotOptimalError):
             model.retune(tol=1e-4, C=50.0)
     assert model.tol == 1e-9 and model.certificate() == before

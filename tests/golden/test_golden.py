@@ -8,10 +8,22 @@ import numpy as np
 import pytest
 
 import adiabat
+from adiabat.archive import read_archive
 from golden import make
 
 MODELS = Path(__file__).parent / "models"
+# Parameters that came after the files were written, and what they are in them.
+ADDED = {"calibration": None}
 DECISIONS = json.loads((MODELS / "decisions.json").read_text())
+
+
+def same_but_for_what_is_new(then, now):
+    if not isinstance(then, dict):
+        return then == now
+    new = {key: value for key, value in now.items() if key not in then}
+    return new.items() <= ADDED.items() and all(
+        key in now and same_but_for_what_is_new(value, now[key]) for key, value in then.items()
+    )
 
 
 def test_there_is_a_file_of_every_estimator():
@@ -29,4 +41,9 @@ def test_a_golden_file_decides_as_it_did(name, tmp_path):
     np.testing.assert_allclose(make.decide(model, name), expected, rtol=1e-9, atol=1e-9)
     assert model.certificate().ok
     model.save(tmp_path / "again.adiabat")
-    assert (tmp_path / "again.adiabat").read_bytes() == (MODELS / f"{name}.adiabat").read_bytes()
+    then, now = (
+        read_archive(path) for path in (MODELS / f"{name}.adiabat", tmp_path / "again.adiabat")
+    )
+    assert same_but_for_what_is_new(then[0], now[0])
+    assert then[1].keys() == now[1].keys()
+    assert all(np.array_equal(then[1][key], now[1][key]) for key in then[1])
