@@ -38,7 +38,7 @@ PARTS = {
     "to the optimum": (("solver.py", "_follow"), ("solver.py", "settle")),
     "judge": (
         ("solver.py", "refresh"),
-        ("machine.py", "hear_the_judge"),
+        ("machine.py", "update_verdict"),
         ("solver.py", "_pronounce"),
     ),
     "factor, columns: commit": (("solver.py", "_commit"),),

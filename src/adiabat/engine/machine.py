@@ -345,7 +345,7 @@ class Machine:
         balance = abs(float(u.sum()) - self.d)
         return 0.0 if balance <= SUM_ROUNDINGS * EPSILON * float(np.abs(u).sum()) else balance
 
-    def hear_the_judge(self, tol: float) -> None:
+    def update_verdict(self, tol: float) -> None:
         """A verdict on u and b, from residuals just computed afresh."""
         self.verdict = self.judged(tol)
 

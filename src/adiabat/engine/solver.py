@@ -247,7 +247,7 @@ class Solver:
                     if not centre_bias(run.machine):
                         break
                     self.refresh([run.machine])
-                run.machine.hear_the_judge(self.tol)
+                run.machine.update_verdict(self.tol)
             pending = [run for run in pending if not run.satisfied()]
             if not pending or any(run.stuck for run in pending):
                 break
@@ -259,7 +259,7 @@ class Solver:
         if polished:
             self.refresh(polished)
             for machine in polished:
-                machine.hear_the_judge(self.tol)
+                machine.update_verdict(self.tol)
         for run in runs:
             if not run.machine.verdict.ok:
                 raise self._not_optimal(run)
@@ -279,7 +279,7 @@ class Solver:
         """
         if not machine.is_at_rest(touched, self.tol) or centre_bias(machine):
             return False
-        machine.hear_the_judge(self.tol)
+        machine.update_verdict(self.tol)
         return bool(machine.verdict.ok)
 
     def _follow(self, key: Key, run: Run, trace: bool, info: SolveInfo) -> None:
@@ -353,7 +353,7 @@ class Solver:
         machine.at = snapshot.at
         machine.restore(snapshot)
         self.refresh([machine])
-        machine.hear_the_judge(self.tol)
+        machine.update_verdict(self.tol)
 
     # -- commit and rollback ---------------------------------------------------------------------
 
