@@ -25,7 +25,7 @@ from adiabat._core.factor import Factor
 from adiabat._core.judge import weigh
 from adiabat._core.rows import mark
 from adiabat.engine.bias import centre_bias
-from adiabat.engine.interior import pays, start_inside
+from adiabat.engine.interior import applies, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import DEPENDENT, NO_ROWS, Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
@@ -228,7 +228,7 @@ class Solver:
             self._wake_threads()
             run = Run(machine, self.tol, touched, fresh, carried)
             runs.append(run)
-            if fresh and method != "path" and not trace and pays(machine):
+            if fresh and method != "path" and not trace and applies(machine):
                 start_inside(machine)
                 self.refresh([machine])
                 run.watched[:] = run.nearly_there = True
