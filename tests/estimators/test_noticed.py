@@ -73,7 +73,7 @@ def test_a_retuning_that_fails_leaves_the_tolerance_as_it_was(monkeypatch):
         raise Stuck
 
     with monkeypatch.context() as patched:
-        patched.setattr(Exchange, "settle", give_up)
+        patched.setattr(Exchange, "solve", give_up)
         patched.setattr(Path, "follow", lambda self: None)
         with pytest.raises(adiabat.NotOptimalError):
             model.retune(tol=1e-4, C=50.0)

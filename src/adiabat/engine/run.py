@@ -107,7 +107,7 @@ class Run:
         """Few rows move, and few answer: then a breakpoint costs little, and there are few."""
         return not self.carried and self._is_few() and self._is_low_rank()
 
-    def settle(self) -> None:
+    def solve(self) -> None:
         """One turn of exchange on the watched rows."""
         if self.exchange is None:
             self.exchange = Exchange(self.machine, self.tol, self.nearly_there)
@@ -117,7 +117,7 @@ class Run:
                 if self.fresh:
                     self.watched[:] = True
                 self.exchange.descend(np.flatnonzero(self.watched | self.machine.in_margin))
-            self.exchange.settle(self.watched)
+            self.exchange.solve(self.watched)
             self.coarse = self.exchange.overshoots
             if self.undecided:
                 bounded = nonzero(self.machine.u) - len(self.machine.margin)

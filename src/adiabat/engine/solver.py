@@ -236,7 +236,7 @@ class Solver:
             if method == "path" or trace or (method == "auto" and run.path_is_short()):
                 self._follow(key, run, trace, info)
             else:
-                run.settle()
+                run.solve()
         pending = runs
         for _ in range(TURNS if runs else 0):
             for run in pending:
@@ -252,7 +252,7 @@ class Solver:
             if not pending or any(run.stuck for run in pending):
                 break
             for run in pending:
-                run.settle()
+                run.solve()
         if pending:
             raise self._not_optimal(pending[0])
         polished = [run.machine for run in runs if polish(run.machine)]
