@@ -6,7 +6,7 @@ bound is at C times its unit box, and a MARGIN row has its own slope. What is ke
 are the MARGIN rows with their weights and slopes, and one byte for every row.
 
 The path is followed in stages, C growing at most fourfold in each. Between them the judge looks at
-all rows; what does not satisfy him is settled by exchange before the path goes on.
+all rows; what still violates is solved by exchange before the path goes on.
 
 A stage goes by pivots of one tableau (`sweep`). Where they have no way on, because a row depends on
 the margin or none is in it, it is one straight motion of the boxes, as that of any change (`path`).
@@ -143,7 +143,7 @@ class Track:
             return False
         saved = machine.snapshot()
         machine.begin(self._boxes(sweep.C))
-        sweep.settle()
+        sweep.write_back()
         found = self._look()
         if np.any(found > tableau.enough):  # what went wrong on the way is still in the sums
             machine.restore(saved)
@@ -155,7 +155,7 @@ class Track:
         return True
 
     def _judged(self, C: float, found: FloatArray) -> None:
-        """A node at C if violations are small enough, else settle there first."""
+        """A node at C if violations are small enough, else solve there first."""
         if np.any(found > self._machine.aims(self._solver.tol)):
             self._to(C)
         else:
