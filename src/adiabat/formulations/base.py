@@ -41,7 +41,7 @@ NO_ROWS = Rows(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty(0
 
 
 class Formulation(Protocol):
-    """A kind of kernel machine with its parameters settled; immutable."""
+    """A kind of kernel machine with its parameters resolved; immutable."""
 
     name: ClassVar[str]
     #: Type of the targets: int64 for codes of classes, float64 for numbers.
@@ -68,7 +68,7 @@ class Formulation(Protocol):
     def total(self, machine: Key, target: npt.NDArray[Any], weight: FloatArray) -> float:
         """The sum d that the weights of a machine on all these samples have."""
 
-    def settle(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
+    def resolve(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
         """The formulation for exactly these samples, whatever it takes from all of them."""
 
     def reshapes(self, before: Self) -> bool:
@@ -103,7 +103,7 @@ class OneMachine:
         """Every sample has rows in it."""
         return bool(targets)
 
-    def settle(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
+    def resolve(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
         """Nothing is taken from the samples."""
         return self
 

@@ -23,7 +23,7 @@ from adiabat.typing import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class CSVC:
-    """The formulation with its parameters settled.
+    """The formulation with its parameters resolved.
 
     Classes are known here by code; `label` says which label a code stands for, and pairs are
     ordered by label, so that they do not change when other classes come and go.
@@ -77,7 +77,7 @@ class CSVC:
         """The weights of the two classes balance."""
         return 0.0
 
-    def settle(self, target: IntArray, weight: FloatArray) -> CSVC:
+    def resolve(self, target: IntArray, weight: FloatArray) -> CSVC:
         """The last sample of a class takes the class with it."""
         present = set(codes_in(target))
         if self.label.keys() <= present:
