@@ -81,7 +81,7 @@ class Exchange:
         self.accuracy = np.zeros(machine.n)  # a violation to be content with, by row
         self.ceiling: FloatArray | None = None  # which it must not exceed
         self.roundings = ROUNDINGS  # of f that a violation may be
-        self.overshoots = False  # blocks do not solve: a coarse step is wanted
+        self.overshoots = False  # blocks do not converge: a coarse step is wanted
         self._descended = False
         self._rises = 0
         self._width = MOST

@@ -178,7 +178,7 @@ class Track:
         node = self.nodes[-1]
         if self._motion is None:
             self._motion = motion
-        # a further motion settles what is left at the end of the stage, where C no longer moves
+        # a further motion solves what is left at the end of the stage, where C no longer moves
         C = last - motion.remaining * reach if motion is self._motion else last
         C = max(C, node.C)  # not before it, by rounding
         if C > node.C:
