@@ -2,7 +2,7 @@
 """The verbs of the kernel least-squares machines, which keep their rows and know them by id.
 
 A subclass says what its targets are (`_check_targets`, `_aims`). Each change makes new arrays, and
-is adopted once its solution is settled.
+is adopted once its solution is resolved.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
     # a linear kernel may measure from an origin only where there is a bias
-    _settled_for_good = ("fit_intercept",)
+    _fixed_at_fit = ("fit_intercept",)
 
     # -- what a subclass says --------------------------------------------------------------------
 

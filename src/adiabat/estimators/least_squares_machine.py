@@ -62,7 +62,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
     _map: Any
     #: Hashes of the rows in the model, or None if it does not remember them.
     _hashes: RowHashes | None
-    _settled_for_good = ("feature_map", "fit_intercept", "remember")
+    _fixed_at_fit = ("feature_map", "fit_intercept", "remember")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
