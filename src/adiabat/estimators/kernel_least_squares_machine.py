@@ -2,7 +2,7 @@
 """The verbs of the kernel least-squares machines, which keep their rows and know them by id.
 
 A subclass says what its targets are (`_check_targets`, `_aims`). Each change makes new arrays, and
-is adopted once its solution is resolved.
+is adopted once its solution is exact.
 """
 
 from __future__ import annotations
