@@ -40,7 +40,7 @@ from adiabat.kernels import Kernel, make_kernel
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual_evidence import Finding, judged
 from adiabat.lssvm.machine import Effort
-from adiabat.lssvm.moments import NotSettled
+from adiabat.lssvm.moments import NotConverged
 from adiabat.typing import FloatArray, IntArray
 
 #: Parameters that shape the model.
@@ -367,7 +367,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         """Do the work; errors in the words of the user."""
         try:
             return work()
-        except (IndefiniteMatrix, NotSettled) as error:
+        except (IndefiniteMatrix, NotConverged) as error:
             if isinstance(error, IndefiniteMatrix) and (
                 callable(self.kernel) or self.kernel == "precomputed"
             ):

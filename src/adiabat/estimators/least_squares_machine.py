@@ -50,7 +50,7 @@ from adiabat.feature_maps import description, mapped, same_map
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify, require_possible
 from adiabat.lssvm.machine import Batch, LeastSquares, gather
-from adiabat.lssvm.moments import Moments, NotSettled
+from adiabat.lssvm.moments import Moments, NotConverged
 from adiabat.typing import FloatArray
 
 _HELD = ("rho", "feature_map", "fit_intercept", "remember")
@@ -551,7 +551,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
                 "not be positive definite. Pass the rows as they were learned, with the same "
                 "sample_weight"
             ) from error
-        except NotSettled as error:
+        except NotConverged as error:
             raise self._too_singular(str(error)) from error
 
     def _beyond_moments(self, before: LeastSquares | None) -> bool:
@@ -627,5 +627,5 @@ class LeastSquaresMachine(Learner[LeastSquares]):
                 "other has rows that this model never learned: without them rho*I + Phi'Phi would "
                 "not be positive definite"
             ) from error
-        except NotSettled as error:
+        except NotConverged as error:
             raise self._too_singular(str(error)) from error

@@ -33,7 +33,7 @@ from adiabat.lssvm.accuracy import UNIT, DualScale, dual_error, rounding_carried
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.linear import from_features, from_leverages, sum_rows, two_sum
 from adiabat.lssvm.machine import Effort
-from adiabat.lssvm.moments import NotSettled
+from adiabat.lssvm.moments import NotConverged
 from adiabat.lssvm.normal_equations import CORRECTIONS, SETTLED
 from adiabat.typing import FloatArray, IntArray
 
@@ -199,7 +199,7 @@ class DualMachine:
                 break
             previous = error
         if self.effort.way == "rebuild":
-            raise NotSettled(f"{error:.1e} off after {rounds} corrections")
+            raise NotConverged(f"{error:.1e} off after {rounds} corrections")
         fresh = DualMachine.built(self.values, self.d, self.aims, self.intercept, self.tol)
         return replace(fresh, effort=Effort("rebuild", rounds + fresh.effort.rounds, 1))
 

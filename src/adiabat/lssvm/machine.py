@@ -32,7 +32,7 @@ from adiabat.lssvm.accuracy import UNIT, lost_residual, rounding_of_f
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
-from adiabat.lssvm.moments import Moments, NotSettled
+from adiabat.lssvm.moments import Moments, NotConverged
 from adiabat.lssvm.normal_equations import (
     CORRECTIONS,
     SETTLED,
@@ -172,7 +172,7 @@ class LeastSquares:
         ------
         IndefiniteMatrix
             If no rows could have these moments: some that go were never there.
-        NotSettled
+        NotConverged
             If w cannot be computed as exactly as `tol` asks.
         """
         moments = sums.moments
@@ -293,7 +293,7 @@ class LeastSquares:
         error = relative_size(correction, solution, self.scale(), moments.width)
         off = solved.reached(np.abs(lacking))
         if not (error <= _WITHIN * self.tol and (off <= _SURELY * self.permitted()).all()):
-            raise NotSettled(f"{error:.1e} off after {rounds} corrections")
+            raise NotConverged(f"{error:.1e} off after {rounds} corrections")
         return replace(
             solved, error=error, f_error=solved.distance(solution, off),
             gap=relative_gap(solved, lacking, correction, right),

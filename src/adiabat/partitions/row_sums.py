@@ -26,7 +26,7 @@ from adiabat.lssvm.evidence import require_possible
 from adiabat.lssvm.exact_moments import ExactMoments
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.machine import LeastSquares
-from adiabat.lssvm.moments import Moments, NotSettled
+from adiabat.lssvm.moments import Moments, NotConverged
 
 
 class RowSums:
@@ -205,7 +205,7 @@ class RowSums:
                 "X has rows that were never learned: without them rho*I + Phi'Phi would not be "
                 "positive definite. Pass the rows as they were learned, with their weights"
             ) from error
-        except NotSettled as error:
+        except NotConverged as error:
             raise made._too_singular(str(error)) from error
 
     def _require_possible(self, before: RowSums, moments: Moments, rho: float) -> None:

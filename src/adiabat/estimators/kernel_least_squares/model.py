@@ -23,7 +23,7 @@ from adiabat.kernels import Kernel
 from adiabat.lssvm.accuracy import UNIT
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual import DualMachine, LeftOut, Values
-from adiabat.lssvm.moments import NotSettled
+from adiabat.lssvm.moments import NotConverged
 from adiabat.typing import FloatArray, IntArray
 
 _BLOCK: Final = 2048  # rows decided together
@@ -207,7 +207,7 @@ def _naming(ledger: Ledger, rows: IntArray, own: FloatArray) -> Iterator[None]:
     """Let a failure say which sample is much larger than the others, if one is."""
     try:
         yield
-    except (IndefiniteMatrix, NotSettled) as error:
+    except (IndefiniteMatrix, NotConverged) as error:
         if len(own) == 0 or not own.max() > _HUGE * np.median(own):
             raise
         row = int(np.argmax(own))

@@ -23,7 +23,7 @@ from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.machine import LeastSquares
-from adiabat.lssvm.moments import NotSettled
+from adiabat.lssvm.moments import NotConverged
 from adiabat.lssvm.spectrum import LEAST_REST, Spectrum, leverages, without_itself
 from adiabat.typing import FloatArray
 
@@ -157,7 +157,7 @@ def rho_path(machine: Any, rho: Any, rows: Rows | None) -> RhoPath:
     spectrum = Spectrum.of(model)
     try:
         machines = [spectrum.machine(model, float(value)) for value in values]
-    except (IndefiniteMatrix, NotSettled) as error:
+    except (IndefiniteMatrix, NotConverged) as error:
         raise machine._too_singular(str(error)) from error
     solutions = np.array([one.solution for one in machines])
     J = model.moments.width
