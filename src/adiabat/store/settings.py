@@ -93,7 +93,7 @@ class Settings:
                 "the settings of the store are damaged; restore it from a copy"
             ) from error
 
-    def settled(self, features: Any, label_kind: str | None) -> Settings:
+    def resolved(self, features: Any, label_kind: str | None) -> Settings:
         """These settings with what the first rows say about columns and labels."""
         return replace(self, features=features, label_kind=label_kind)
 

@@ -24,7 +24,7 @@ from adiabat.store.changes import (
     correct_records,
     erase_records,
     follow_parameters,
-    settle_again,
+    refresh_held,
 )
 from adiabat.store.decoding import described
 from adiabat.store.encoding import (
@@ -423,7 +423,7 @@ class Store(Outgoing):
         watch = Watch("refresh", dry_run)
         with self._changing("refresh", reference, dry_run) as change:
             watch.begin(change)
-            settle_again(change)
+            refresh_held(change)
             watch.end(change)
         return watch.outcome(change)
 
