@@ -309,7 +309,7 @@ class DualMachine:
                 own[better], known[better] = other[better], other_known[better]
             rows = np.flatnonzero(known > CONVERGED)
             if len(rows):
-                own[rows], known[rows] = self._refined(Q, rows)
+                own[rows], known[rows] = self._refined_diagonal(Q, rows)
         own = own[:, None]
         lost = self.alpha / own
         # without row i the weights are a - Q_i lost_i, and an error r of row j moves f_i by
@@ -340,7 +340,7 @@ class DualMachine:
             P = P - np.outer(one, one) / one.sum()
         return P, _CAUTION * sizes / np.abs(np.diagonal(P))
 
-    def _refined(self, Q: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _refined_diagonal(self, Q: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """The diagonal of Q at some rows, its columns corrected by their exact residual."""
         place = np.arange(len(rows))
         aims = np.zeros((len(Q), len(rows)))
