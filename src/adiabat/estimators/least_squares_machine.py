@@ -95,7 +95,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         """Outputs in the form of `decision_function`, and what they predict."""
         raise NotImplementedError
 
-    def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
+    def _leave_one_out_outputs(self, rows: Rows, row: int) -> FloatArray:
         """The outputs at a row of the model that unlearned it."""
         raise NotImplementedError
 
