@@ -193,7 +193,7 @@ class ScaledWhatIf(ScaledMachine):
         y, score = prepared(machine, points, y_val, loss)
         everyone = list(range(len(self._model)))
         return changes_of_loss(
-            self._model, everyone, _lost_without, (self, points, y, score), n_jobs
+            self._model, everyone, _loss_after_removal, (self, points, y, score), n_jobs
         )
 
     # -- within ----------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class ScaledWhatIf(ScaledMachine):
         return np.concatenate(values), np.concatenate(predictions)
 
 
-def _lost_without(held: tuple[Any, Any, Any, Any], gone: list[int]) -> float:
+def _loss_after_removal(held: tuple[Any, Any, Any, Any], gone: list[int]) -> float:
     pipeline, points, y, score = held
     view = pipeline._without(np.array(gone, dtype=np.int64))
     rows = view.scaler_.transform(points)
