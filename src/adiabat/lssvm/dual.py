@@ -293,7 +293,7 @@ class DualMachine:
 
     # -- leaving rows out ------------------------------------------------------------------------
 
-    def without_each(self) -> LeftOut:
+    def leave_one_out(self) -> LeftOut:
         """For each row, the outputs of the machine without it."""
         if len(self) == 1 and self.intercept:  # nothing is left to tell the bias
             return LeftOut(np.zeros_like(self.aims), np.zeros_like(self.aims))

@@ -150,7 +150,7 @@ class KernelModel:
         outputs = np.zeros((len(self), self.machine.aims.shape[1]))
         errors = np.zeros_like(outputs)
         if len(self.heavy):
-            found = self.machine.without_each()
+            found = self.machine.leave_one_out()
             outputs[self.heavy], errors[self.heavy] = found.outputs, found.f_error
         light = np.flatnonzero(self.weight == 0.0)
         if len(light):  # the model does not know them
