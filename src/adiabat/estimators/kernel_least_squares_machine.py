@@ -115,7 +115,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         removed = self._model.ledger.locate(ids, missing=missing)
         with all_or_nothing(self):
             model = self._model
-            self._adopt(self._without(model, removed), started, n_removed=len(removed))
+            self._adopt(self._downdated(model, removed), started, n_removed=len(removed))
         return self
 
     def revise(self, ids: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
@@ -203,7 +203,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
             removed = model.ledger.locate(remove)
             if n_rows(X) == 0:
                 self._check_empty(X, y)
-                self._adopt(self._without(model, removed), started, n_removed=len(removed))
+                self._adopt(self._downdated(model, removed), started, n_removed=len(removed))
                 return self.last_update_
             stays = np.setdiff1d(np.arange(len(model)), removed)
             ledger = model.ledger.copy()
@@ -354,7 +354,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         """What is asked of the machine."""
         return Problem(float(self.rho), bool(self.fit_intercept), float(self.tol), self._aims)
 
-    def _without(self, model: KernelModel, removed: IntArray) -> KernelModel:
+    def _downdated(self, model: KernelModel, removed: IntArray) -> KernelModel:
         if len(removed) == 0:
             return model
         stays = np.setdiff1d(np.arange(len(model)), removed)

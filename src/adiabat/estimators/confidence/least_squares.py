@@ -38,7 +38,7 @@ class Smoothed:
     ----------
     prediction : ndarray of shape (q,)
         f(x) of the newcomers.
-    residual, without : ndarray of shape (n,)
+    residual, loo_residual : ndarray of shape (n,)
         e of the samples, and their residuals by the models without them.
     weight : ndarray of shape (n,)
         s.
@@ -50,7 +50,7 @@ class Smoothed:
 
     prediction: FloatArray
     residual: FloatArray
-    without: FloatArray
+    loo_residual: FloatArray
     weight: FloatArray
     pull: FloatArray
     stretch: FloatArray
@@ -60,8 +60,8 @@ class Smoothed:
 
     def leave_one_out(self) -> Elsewhere:
         """What the models without each sample say."""
-        moved = self.pull * (self.weight * self.without)[:, None]
-        return Elsewhere(np.abs(self.without), self.prediction - moved)
+        moved = self.pull * (self.weight * self.loo_residual)[:, None]
+        return Elsewhere(np.abs(self.loo_residual), self.prediction - moved)
 
     def regions(self, ranks: list[int]) -> list[list[FloatArray]]:
         """For each newcomer and each rank the intervals that make up its region."""
