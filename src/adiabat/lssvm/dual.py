@@ -34,7 +34,7 @@ from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.linear import from_features, from_leverages, sum_rows, two_sum
 from adiabat.lssvm.machine import Effort
 from adiabat.lssvm.moments import NotConverged
-from adiabat.lssvm.normal_equations import CORRECTIONS, CONVERGED
+from adiabat.lssvm.normal_equations import CONVERGED, CORRECTIONS
 from adiabat.typing import FloatArray, IntArray
 
 # Growing by k rows takes about 3 m^2 k operations, building anew (m + k)^3.

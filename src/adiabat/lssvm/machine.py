@@ -34,8 +34,8 @@ from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.moments import Moments, NotConverged
 from adiabat.lssvm.normal_equations import (
-    CORRECTIONS,
     CONVERGED,
+    CORRECTIONS,
     TINY,
     relative_size,
     right_parts,

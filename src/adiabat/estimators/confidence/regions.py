@@ -19,7 +19,7 @@ from sklearn.utils import gen_batches
 from adiabat.engine.newcomers import Newcomers, Stations
 from adiabat.engine.tableau import Tableau
 from adiabat.engine.threads import blas_held
-from adiabat.estimators.confidence.intervals import Elsewhere, leave_one_out, leave_folds_out
+from adiabat.estimators.confidence.intervals import Elsewhere, leave_folds_out, leave_one_out
 from adiabat.estimators.confidence.piecewise import Segments
 from adiabat.estimators.confidence.scores import AT_ONCE
 from adiabat.estimators.confidence.visits import Points, Visits

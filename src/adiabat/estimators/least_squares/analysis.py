@@ -24,7 +24,7 @@ from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.machine import LeastSquares
 from adiabat.lssvm.moments import NotConverged
-from adiabat.lssvm.spectrum import LEAST_REST, Spectrum, leverages, leave_one_out_outputs
+from adiabat.lssvm.spectrum import LEAST_REST, Spectrum, leave_one_out_outputs, leverages
 from adiabat.typing import FloatArray
 
 # Sums of the features may differ by so much from the model's, relative to those of their sizes,
