@@ -605,7 +605,7 @@ class KernelMachine(SampleKeeper[Model]):
         change = SampleChange(formulation=formulation)
         if kernel is not None and not kernel.equals(model.kernel):
             change = replace(change, kernel=kernel, rows=self._held_rows())
-        resolved = formulation.resolve(model.target, model.weight)
+        resolved = formulation.settle(model.target, model.weight)
         if change.kernel or not model.is_judged or resolved.reshapes(model.formulation):
             step.solve(model, change, self.solver, trace)
         with step.committing() as info:

@@ -68,7 +68,7 @@ class Formulation(Protocol):
     def total(self, machine: Key, target: npt.NDArray[Any], weight: FloatArray) -> float:
         """The sum d that the weights of a machine on all these samples have."""
 
-    def resolve(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
+    def settle(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
         """The formulation for exactly these samples, whatever it takes from all of them."""
 
     def reshapes(self, before: Self) -> bool:
@@ -103,7 +103,7 @@ class OneMachine:
         """Every sample has rows in it."""
         return bool(targets)
 
-    def resolve(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
+    def settle(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
         """Nothing is taken from the samples."""
         return self
 

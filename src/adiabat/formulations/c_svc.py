@@ -77,7 +77,7 @@ class CSVC:
         """The weights of the two classes balance."""
         return 0.0
 
-    def resolve(self, target: IntArray, weight: FloatArray) -> CSVC:
+    def settle(self, target: IntArray, weight: FloatArray) -> CSVC:
         """The last sample of a class takes the class with it."""
         present = set(codes_in(target))
         if self.label.keys() <= present:

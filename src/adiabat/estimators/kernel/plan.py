@@ -46,7 +46,7 @@ class Plan:
         self._model, self._change = model, change
         self.target, self.weight = after(model, change)
         formulation = change.formulation or model.formulation
-        self.formulation = formulation.resolve(self.target, self.weight)
+        self.formulation = formulation.settle(self.target, self.weight)
         self._keys = self.formulation.machines(self.target)
         self.position: IntArray = NO_ROWS
         if change.kernel is None:
