@@ -350,7 +350,7 @@ class Machine:
         self.verdict = self.judged(tol)
 
     def judged(self, tol: float) -> Verdict:
-        """What the judge says to another tolerance."""
+        """The verdict at another tolerance."""
         given = self.r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
         found = Verdict(*verdict(*given))
         if not found.ok:  # the sizes of f may excuse more than is known without them

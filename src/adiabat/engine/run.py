@@ -124,7 +124,7 @@ class Run:
                 self.coarse |= bounded >= len(self.machine.margin)
             self.undecided = self.undecided and not self.coarse
         except Stuck:
-            self.stuck = True  # the judge may still be content
+            self.stuck = True  # the full check may still pass
 
     def _refine(self, found: FloatArray, fine: FloatArray) -> bool:
         """Whether to go on from rounding: where weights are huge, f would show so many roundings.
@@ -144,7 +144,7 @@ class Run:
         self.exchange.roundings = roundings
 
     def satisfied(self) -> bool:
-        """After the judge's look: is it done? If not, watch what was found."""
+        """After the full check: is it done? If not, watch what was found."""
         machine = self.machine
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
         aim = machine.aims(self.tol)
@@ -158,7 +158,7 @@ class Run:
             self.content += 1
             if self.stuck or self.content > REFINEMENTS:
                 return True
-        elif worst <= 1.0:  # not enough for the judge
+        elif worst <= 1.0:  # not enough for the full check
             self._ask_for_more(FEWEST)
         if worst > 0.5 * self.best:  # no better than before
             machine.refactor(machine.margin)

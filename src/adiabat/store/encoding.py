@@ -49,7 +49,7 @@ class Batch:
 
 
 def encode(table: Table, settings: Settings) -> Batch:
-    """Rows of a table, to be learned; `Batch.settings` has what the first of them settled."""
+    """Rows of a table, to be learned; `Batch.settings` has what was resolved from the first."""
     ids = _ids(table, settings)
     features = settings.features
     if features is None:

@@ -37,7 +37,7 @@ class Settings:
         None until the first rows; then the columns in order, each with ``name`` and ``kind``, or
         ``{"sparse": number of features}``.
     label_kind : {"integer", "text", "number"} or None
-        How labels are taken; the first rows settle it.
+        The type of labels, resolved from the first rows.
     public_key : str or None
         Ed25519 key (hexadecimal) under which every entry of the log is signed.
     pepper : str
