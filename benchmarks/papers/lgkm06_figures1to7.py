@@ -35,10 +35,10 @@ BUDGET = 20.0
 # Where the time of an update is counted, by function; what is left is bookkeeping.
 PARTS = {
     "sample in, its kernel values": (("samples.py", "add"),),
-    "to the optimum": (("solver.py", "_follow"), ("solver.py", "settle")),
+    "to the optimum": (("solver.py", "_follow"), ("run.py", "solve")),
     "judge": (
         ("solver.py", "refresh"),
-        ("machine.py", "hear_the_judge"),
+        ("machine.py", "update_verdict"),
         ("solver.py", "_pronounce"),
     ),
     "factor, columns: commit": (("solver.py", "_commit"),),

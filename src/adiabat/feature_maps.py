@@ -47,10 +47,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _n_features_out: int
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Settle the map for rows of this many columns; their values are not looked at."""
+        """Set up the map for rows of this many columns; their values are not looked at."""
         self._validate_params()
         X = _checked(self, X, reset=True)
-        self._settle(X.shape[1])
+        self._set_up(X.shape[1])
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -58,7 +58,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self, "_n_features_out")
         return self._map(spelled_out(_checked(self, X, reset=False)))
 
-    def _settle(self, width: int) -> None:
+    def _set_up(self, width: int) -> None:
         raise NotImplementedError
 
     def _map(self, X: FloatArray) -> FloatArray:
@@ -82,7 +82,7 @@ class Linear(FeatureMap):
     [1]
     """
 
-    def _settle(self, width: int) -> None:
+    def _set_up(self, width: int) -> None:
         self._n_features_out = width
 
     def _map(self, X: FloatArray) -> FloatArray:
@@ -121,7 +121,7 @@ class Polynomial(FeatureMap):
         self.gamma = gamma
         self.coef0 = coef0
 
-    def _settle(self, width: int) -> None:
+    def _set_up(self, width: int) -> None:
         columns = width + (self.coef0 > 0.0)
         chosen = list(itertools.combinations_with_replacement(range(columns), self.degree))
         self._factors = np.array(chosen, dtype=np.int64)
@@ -174,7 +174,7 @@ class RandomFourier(FeatureMap):
         self.gamma = gamma
         self.seed = seed
 
-    def _settle(self, width: int) -> None:
+    def _set_up(self, width: int) -> None:
         # Raw bits, since NumPy promises the same bits for ever, but not the same normal numbers.
         count = (width + 1) * self.n_components
         bits = np.random.PCG64(int(self.seed)).random_raw(count)
@@ -235,7 +235,7 @@ class Nystroem(FeatureMap):
         self.degree = degree
         self.coef0 = coef0
 
-    def _settle(self, width: int) -> None:
+    def _set_up(self, width: int) -> None:
         landmarks = check_array(self.landmarks, dtype=np.float64, input_name="landmarks")
         if landmarks.shape[1] != width:
             raise ValueError(

@@ -54,7 +54,7 @@ _DIAGONAL_ROWS: Final = 32  # rows of a callable's diagonal evaluated together
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
-    """A kernel with its parameters settled. Make one with `make_kernel`.
+    """A kernel with its parameters resolved. Make one with `make_kernel`.
 
     `name` is one of `KERNEL_NAMES`, or ``"callable"`` for a `function`; `gamma` is a number, 0.0
     for kernels that have none. `origin` is the point from which ``linear`` measures, None for

@@ -238,7 +238,7 @@ def test_rows_outside_a_new_box_come_back_into_it() -> None:
         )
     )
     assert machine.infeasibility() > 0.0
-    Exchange(machine, 1e-9).settle(np.ones(machine.n, dtype=bool))
+    Exchange(machine, 1e-9).solve(np.ones(machine.n, dtype=bool))
     assert machine.infeasibility() == 0.0
     assert rig.violation() <= ROUNDINGS * rig.rounding()
 
@@ -251,7 +251,7 @@ def test_a_sum_that_no_box_allows_is_stuck() -> None:
         ),
     )
     with pytest.raises(Stuck):
-        Exchange(machine, 1e-9).settle(np.ones(3, dtype=bool))
+        Exchange(machine, 1e-9).solve(np.ones(3, dtype=bool))
 
 
 @pytest.mark.parametrize("d", [0.0, 0.5, 2.0, 3.0])
@@ -266,7 +266,7 @@ def test_other_sums_than_zero(d: float) -> None:
             add_at=np.arange(3), add_t=np.zeros(3), add_lo=np.zeros(3), add_hi=np.ones(3), d=d
         ),
     )
-    Exchange(machine, 1e-9).settle(np.ones(3, dtype=bool))
+    Exchange(machine, 1e-9).solve(np.ones(3, dtype=bool))
     exact = batch_qp.solve(K, np.zeros(3), np.zeros(3), np.ones(3), d)
     np.testing.assert_allclose(machine.u, exact.u, atol=1e-9)
 

@@ -12,7 +12,7 @@ import pytest
 
 from adiabat import SVC, SVDD, SVR, OneClassSVM
 from adiabat.engine import interior
-from adiabat.engine.interior import LEAST_ROWS, pays, start_inside
+from adiabat.engine.interior import LEAST_ROWS, applies, start_inside
 from adiabat.kernels import make_kernel
 from engine.rig import Rig
 
@@ -87,9 +87,9 @@ def test_it_is_for_few_features_and_many_rows() -> None:
         made.change(CLOUD[:rows], np.sign(CLOUD[:rows, 0] + NOISE[:rows]))
         return made
 
-    assert pays(rig("linear", N).machine)
-    assert not pays(rig("linear", LEAST_ROWS - 1).machine)
-    assert not pays(rig("rbf", N).machine)
+    assert applies(rig("linear", N).machine)
+    assert not applies(rig("linear", LEAST_ROWS - 1).machine)
+    assert not applies(rig("rbf", N).machine)
 
 
 def test_where_no_point_is_inside_nothing_is_done() -> None:

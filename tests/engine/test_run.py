@@ -50,7 +50,7 @@ def arrived(C: float) -> tuple[Run, int]:
 def violate(run: Run, row: int, roundings: float) -> None:
     machine = run.machine
     machine.r[row] = -roundings * machine.rounding(run.tol)[row]
-    machine.hear_the_judge(run.tol)
+    machine.update_verdict(run.tol)
 
 
 def test_a_few_roundings_are_too_many_where_f_shows_them() -> None:

@@ -31,15 +31,15 @@ def test_the_path_finishes_what_exchange_cannot(monkeypatch: pytest.MonkeyPatch)
     """Exchange that gives up at once is followed by the path, from the state before."""
     model = SVC(C=3.0, gamma=0.3).fit(X[:60], y[:60])
     expected = SVC(C=3.0, gamma=0.3).fit(X[2:], y[2:]).decision_function(X)
-    settle, calls = Exchange.settle, []
+    solve, calls = Exchange.solve, []
 
     def stuck_once(self: Exchange, watched: np.ndarray) -> None:
         calls.append(1)
         if len(calls) == 1:
             raise Stuck
-        settle(self, watched)
+        solve(self, watched)
 
-    monkeypatch.setattr(Exchange, "settle", stuck_once)
+    monkeypatch.setattr(Exchange, "solve", stuck_once)
     report = model.update(X[60:], y[60:], remove=[0, 1])
     assert report.fallbacks >= 1
     assert report.breakpoints > 0
@@ -51,7 +51,7 @@ def test_exchange_finishes_what_the_path_cannot(monkeypatch: pytest.MonkeyPatch)
     """A path that leads astray is left, and exchange starts from the state before."""
     model = SVC(C=3.0, gamma=0.3, solver="path").fit(X[:60], y[:60])
     expected = SVC(C=3.0, gamma=0.3).fit(X[2:], y[2:]).decision_function(X)
-    settle, calls = Exchange.settle, []
+    solve, calls = Exchange.solve, []
 
     def astray(self: Path) -> None:
         self.machine.u[:] = 0.0
@@ -61,10 +61,10 @@ def test_exchange_finishes_what_the_path_cannot(monkeypatch: pytest.MonkeyPatch)
         calls.append(1)
         if len(calls) == 1:
             raise Stuck
-        settle(self, watched)
+        solve(self, watched)
 
     monkeypatch.setattr(Path, "follow", astray)
-    monkeypatch.setattr(Exchange, "settle", stuck_once)
+    monkeypatch.setattr(Exchange, "solve", stuck_once)
     report = model.update(X[60:], y[60:], remove=[0, 1])
     assert report.fallbacks >= 1 and report.rounds > 0 and report.certificate.ok
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
@@ -98,7 +98,7 @@ def test_if_nothing_helps_it_is_said_and_nothing_has_changed(
     def give_up(self: Exchange, watched: np.ndarray) -> None:
         raise Stuck
 
-    monkeypatch.setattr(Exchange, "settle", give_up)
+    monkeypatch.setattr(Exchange, "solve", give_up)
     monkeypatch.setattr(Path, "follow", lambda self: None)
     sentence = (
         r"cannot be reached in double precision: the sample 'P\d+' ends with residual \S+, and "

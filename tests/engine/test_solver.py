@@ -120,7 +120,7 @@ def test_a_plan_that_makes_no_sense_changes_nothing() -> None:
     assert_goes_on(rig)
 
 
-@pytest.mark.parametrize("where", ["settle", "_face", "_look", "_exchange"])
+@pytest.mark.parametrize("where", ["solve", "_face", "_look", "_exchange"])
 @pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, MemoryError])
 def test_a_failing_exchange_changes_nothing(
     where: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
@@ -132,7 +132,7 @@ def test_a_failing_exchange_changes_nothing(
     def fails_in_the_end(this: Exchange, *arguments: Any) -> Any:
         result = original(this, *arguments)
         calls.append(1)
-        if len(calls) == (1 if where == "settle" else 2):
+        if len(calls) == (1 if where == "solve" else 2):
             raise error
         return result
 
@@ -246,7 +246,7 @@ def test_the_judge_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     before = state(rig)
     with monkeypatch.context() as patch:
         patch.setattr("adiabat.engine.run.Run.satisfied", lambda run: True)
-        patch.setattr("adiabat.engine.run.Run.settle", lambda run: None)
+        patch.setattr("adiabat.engine.run.Run.solve", lambda run: None)
         patch.setattr("adiabat.engine.path.Path.follow", lambda path: None)
         with pytest.raises(NotOptimalError, match="residual"):
             rig.change(X[80:], Y[80:])
@@ -335,7 +335,7 @@ def test_what_cannot_be_reached_is_refused_by_name(monkeypatch: pytest.MonkeyPat
     before = state(rig)
     with monkeypatch.context() as patch:
         patch.setattr("adiabat.engine.run.Run.satisfied", lambda run: True)
-        patch.setattr("adiabat.engine.run.Run.settle", lambda run: None)
+        patch.setattr("adiabat.engine.run.Run.solve", lambda run: None)
         patch.setattr("adiabat.engine.path.Path.follow", lambda path: None)
         with pytest.raises(NotOptimalError, match=r"residual .* allowed.*Scale the fea") as refused:
             rig.change(X[80:], Y[80:])

@@ -46,7 +46,7 @@ def rows_of_samples(machine: Machine) -> list[IntArray]:
 def by_trial(model: Any, rows: list[IntArray], totals: list[float]) -> npt.NDArray[np.float64]:
     solver, key, _ = machine_of(model)
     trial = Trial(solver, key)
-    return np.array([trial.without(own, d).f for own, d in zip(rows, totals, strict=True)])
+    return np.array([trial.removal(own, d).f for own, d in zip(rows, totals, strict=True)])
 
 
 def values(found: list[Removal | None]) -> npt.NDArray[np.float64]:
@@ -92,7 +92,7 @@ def test_removals_are_those_of_the_path(name: str) -> None:
     # in the one-class machine sum u goes down with each sample
     step = 0.3 if name == "OneClassSVM" else 0.0
     totals = [machine.d - step] * len(rows)
-    found = Remover(made).without(rows, totals, ask=False)
+    found = Remover(made).removals(rows, totals, ask=False)
     done = [removal is not None for removal in found]
     # in low rank a row that joins may depend on the margin
     assert any(done) if name == "SVC, linear" else all(done)
@@ -108,8 +108,8 @@ def test_signs_are_those_of_the_values() -> None:
     remover, machine = Remover(tableau_of(model)), machine_of(model)[2]
     rows = [own for own in rows_of_samples(machine) if (machine.r + machine.t)[own[0]] * (
         machine.t[own[0]]) > 0.0]  # fmt: skip
-    f = values(remover.without(rows, [0.0] * len(rows), ask=False))
-    asked = remover.without(rows, [0.0] * len(rows), ask=True)
+    f = values(remover.removals(rows, [0.0] * len(rows), ask=False))
+    asked = remover.removals(rows, [0.0] * len(rows), ask=True)
     t = np.array([machine.t[own[0]] for own in rows])
     for removal, value, sign in zip(asked, f, t, strict=True):
         assert removal is not None
@@ -128,7 +128,7 @@ def test_what_passes_is_right_on_degenerate_families(name: str) -> None:
     if made is None:
         return
     rows = rows_of_samples(machine)[:30]
-    found = Remover(made).without(rows, [0.0] * len(rows), ask=False)
+    found = Remover(made).removals(rows, [0.0] * len(rows), ask=False)
     done = [k for k, removal in enumerate(found) if removal is not None]
     f, expected = values(found)[done], by_trial(model, [rows[k] for k in done], [0.0] * len(done))
     largest = float(solver.samples.diagonal.max()) * float(np.abs(machine.u).sum())
@@ -158,7 +158,7 @@ def test_a_wrong_column_is_noticed() -> None:
     made.columns[: made._used] *= 1.0 + 1e-5 * np.random.default_rng(0).standard_normal(
         made.columns[: made._used].shape
     )
-    found = Remover(made).without(rows, [0.0] * len(rows), ask=False)
+    found = Remover(made).removals(rows, [0.0] * len(rows), ask=False)
     assert sum(removal is None for removal in found) > 0.9 * len(rows)
 
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_done_is_done_otherwise(limit: str, monkeypatch: Any) -> 
         monkeypatch.setattr(module, "MOST_ENTRIES", len(y) * (carrying + 2))
     made = tableau_of(model)
     rows = rows_of_samples(made.machine)
-    found = Remover(made).without(rows, [0.0] * len(rows), ask=False)
+    found = Remover(made).removals(rows, [0.0] * len(rows), ask=False)
     assert any(removal is None for removal in found) and any(removal for removal in found)
     np.testing.assert_allclose(model.leave_one_out().decision, expected, atol=1e-9)
     monkeypatch.setattr(module, "MOST_ENTRIES", 10)

@@ -81,7 +81,7 @@ INNER = [
     (Path, "_run"),
     (Path, "_arrive"),
     (Solver, "refresh"),
-    (Machine, "hear_the_judge"),
+    (Machine, "update_verdict"),
 ]
 
 

@@ -80,7 +80,7 @@ INNER = [
     (Samples, "add"),
     (Machine, "begin"),
     (Solver, "refresh"),
-    (Machine, "hear_the_judge"),
+    (Machine, "update_verdict"),
 ]
 
 

@@ -280,7 +280,7 @@ def test_hashes_are_a_multiset_whatever_their_bytes():
             part = part.with_hashes(chosen)
             counted.update(chosen.tolist())
         else:
-            part, found = part.without(chosen)
+            part, found = part.removing(chosen)
             for one, was in zip(chosen.tolist(), found.tolist(), strict=True):
                 assert was == (counted[one] > 0)
                 counted[one] -= was

@@ -41,9 +41,8 @@ def test_a_golden_file_decides_as_it_did(name, tmp_path):
     np.testing.assert_allclose(make.decide(model, name), expected, rtol=1e-9, atol=1e-9)
     assert model.certificate().ok
     model.save(tmp_path / "again.adiabat")
-    then, now = (
-        read_archive(path) for path in (MODELS / f"{name}.adiabat", tmp_path / "again.adiabat")
-    )
+    then = read_archive(MODELS / f"{name}.adiabat")
+    now = read_archive(tmp_path / "again.adiabat")
     assert same_but_for_what_is_new(then[0], now[0])
     assert then[1].keys() == now[1].keys()
     assert all(np.array_equal(then[1][key], now[1][key]) for key in then[1])

@@ -136,7 +136,7 @@ def test_an_inverse_that_has_lost_a_direction_is_found_out():
     bad = replace(model, matrix=matrix, solution=wrong)
     found = certify(bad, {}, afresh=True)
     assert not found.ok and found.f_error > 0.01
-    mended = replace(bad, effort=replace(bad.effort, way="update"))._settled()
+    mended = replace(bad, effort=replace(bad.effort, way="update"))._refined()
     assert mended.effort.refreshes == 1
     assert np.abs(mended.solution - model.solution).max() <= 1e-13
 

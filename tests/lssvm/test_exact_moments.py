@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adiabat.lssvm.exact_moments import ExactMoments
-from adiabat.lssvm.moments import NotSettled
+from adiabat.lssvm.moments import NotConverged
 
 WIDTH = 3
 
@@ -87,5 +87,5 @@ def test_targets_can_be_put_in_another_order() -> None:
 def test_sums_beyond_float64_are_refused() -> None:
     found = ExactMoments(1, 0)
     found.add(np.array([[1e200]]), np.zeros((1, 0)), None)
-    with pytest.raises(NotSettled, match="overflow"):
+    with pytest.raises(NotConverged, match="overflow"):
         found.rounded(1.0)

@@ -31,7 +31,7 @@ def fresh(policy: Policy | None) -> SVC:
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(Transaction, "solve"), (Machine, "begin"), (Solver, "refresh"), (Machine, "hear_the_judge")],
+    [(Transaction, "solve"), (Machine, "begin"), (Solver, "refresh"), (Machine, "update_verdict")],
 )
 def test_a_failure_in_any_step_is_as_if_nothing_had_been_tried(
     policy: Policy, owner: Any, name: str

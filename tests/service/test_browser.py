@@ -21,9 +21,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
-    pytest.mark.skipif(
-        "ADIABAT_BROWSER" not in os.environ, reason="asked for by make test-browser"
-    ),
+    pytest.mark.skipif("ADIABAT_BROWSER" not in os.environ, reason="run by make test-browser"),
 ]
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

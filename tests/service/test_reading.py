@@ -25,7 +25,7 @@ def store(folder):
 @pytest.mark.parametrize("published", [False, True])
 def test_no_read_is_torn(store, published):
     found = torn_reads(store, reads=1000 if published else 200, threads=3, published=published)
-    assert found.torn == 0 and found.raised == 0 and found.states > 3, found
+    assert found.torn == 0 and found.raised == 0 and found.states > 1, found
 
 
 @pytest.mark.parametrize("scale", [None, "exact", "held"])

@@ -188,7 +188,7 @@ def test_probabilities_need_a_calibration() -> None:
         RiverClassifier(SVC()).predict_proba_one({"a": 1.0})
     stream = RiverClassifier(SVC(gamma=0.5, calibration="sigmoid"))
     assert stream.predict_proba_one({"a": 1.0}) == {}
-    for value, expected in ((-1.0, {}), (-0.5, {False: 1.0}), (0.5, {False: 1.0}), (1.0, {})):
+    for value, expected in ((-1.0, {}), (-0.5, {}), (0.5, {False: 1.0}), (1.0, {})):
         assert stream.predict_proba_one({"a": value}) == expected
         stream.learn_one({"a": value}, value > 0.0)
     found = stream.predict_proba_one({"a": 1.0})

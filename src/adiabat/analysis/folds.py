@@ -82,7 +82,7 @@ class _PipelineFolds(_CopyFolds):
     """Of scaler and machine: both unlearn the fold, on a branch."""
 
     def trained_on(self, train: IntArray) -> Any:
-        return self.model._without(self.others(train))
+        return self.model._copy_removing(self.others(train))
 
     def independent(self, view: Any) -> Any:
         return super().independent(deepcopy(view))

@@ -177,10 +177,10 @@ def sensitivity(model: Any, *, machine: Any = None) -> Sensitivity:
     with np.errstate(invalid="ignore"):
         moved = np.where(weight == 0.0, 0.0, gamma * weight)
         lost = np.where(delta == 0.0, 0.0, rho * delta)
-        without = f - moved + lost
+        loo_f = f - moved + lost
     margins = _Margins(held, key, places, t)
-    loo_g = margins.of(without)
-    loo_g[~np.isfinite(without)] = -np.inf
+    loo_g = margins.of(loo_f)
+    loo_g[~np.isfinite(loo_f)] = -np.inf
     return Sensitivity(
         ids=held.ledger.ids[places],
         weight=weight,
@@ -233,11 +233,11 @@ def check_sensitivity(model: Any, *, machine: Any = None) -> Agreement:
     exact = found.g.copy()
     shrinks = held.formulation.total(key, held.target, held.weight) != 0.0
     for i in np.flatnonzero((found.weight != 0.0) | shrinks).tolist():
-        exact[i] = margins.one(i, _without(model, key, int(places[i])))
+        exact[i] = margins.one(i, _leave_one_out_value(model, key, int(places[i])))
     return Agreement(found, exact)
 
 
-def _without(model: Any, key: Any, place: int) -> float:
+def _leave_one_out_value(model: Any, key: Any, place: int) -> float:
     """F of one machine at one of its samples, once that sample is unlearned."""
     other = copy.deepcopy(model)
     held = model._model

@@ -15,7 +15,7 @@ from adiabat.estimators.least_squares.merge import require_like
 from adiabat.estimators.lssvc import LSSVC as LocalLSSVC
 from adiabat.estimators.lssvr import LSSVR as LocalLSSVR
 from adiabat.partitions.looks import Part, length, named, require_pairs
-from adiabat.partitions.row_sums import RowSums, require_settled_map
+from adiabat.partitions.row_sums import RowSums, require_fixed_map
 
 
 class _LeastSquares(ClusterEstimator):
@@ -128,7 +128,7 @@ class _LeastSquares(ClusterEstimator):
         return self._like()
 
     def _sums(self, like: Any, X: Any, y: Any, sample_weight: Any) -> RowSums:
-        require_settled_map(like)
+        require_fixed_map(like)
         parts = parts_of(X, y, sample_weight)
         one = dask.delayed(_sums_of, pure=True)
         both = dask.delayed(_added, pure=True)

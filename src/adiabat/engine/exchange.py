@@ -81,7 +81,7 @@ class Exchange:
         self.accuracy = np.zeros(machine.n)  # a violation to be content with, by row
         self.ceiling: FloatArray | None = None  # which it must not exceed
         self.roundings = ROUNDINGS  # of f that a violation may be
-        self.overshoots = False  # blocks do not settle: a coarse step is wanted
+        self.overshoots = False  # blocks do not converge: a coarse step is wanted
         self._descended = False
         self._rises = 0
         self._width = MOST
@@ -96,7 +96,7 @@ class Exchange:
 
     # -- the loop --------------------------------------------------------------------------------
 
-    def settle(self, watched: npt.NDArray[np.bool_]) -> None:
+    def solve(self, watched: npt.NDArray[np.bool_]) -> None:
         """Rounds until no watched row violates; raises `Stuck`. Rows that move are watched too."""
         machine, rounds = self.machine, self._rounds
         self._bind()

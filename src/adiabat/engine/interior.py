@@ -25,7 +25,7 @@ from adiabat._core.rows import typical_size
 from adiabat.engine.machine import Machine
 from adiabat.typing import FloatArray
 
-# Rows from which it pays, and how many for each feature.
+# Rows from which it applies, and how many for each feature.
 LEAST_ROWS, ROWS_EACH = 400, 8
 # Steps at most; the mean product of distance and multiplier at which it ends, as a part of targets
 # times weights; how much of the way to the nearest bound a step may go.
@@ -37,7 +37,7 @@ WELL_ON, PATIENCE = 1e-3, 3
 NEAR, TINY = 1e-3, 1e-150
 
 
-def pays(machine: Machine) -> bool:
+def applies(machine: Machine) -> bool:
     """Whether there are features to go by, and rows enough."""
     if not machine.samples.thin:
         return False

@@ -345,12 +345,12 @@ class Machine:
         balance = abs(float(u.sum()) - self.d)
         return 0.0 if balance <= SUM_ROUNDINGS * EPSILON * float(np.abs(u).sum()) else balance
 
-    def hear_the_judge(self, tol: float) -> None:
+    def update_verdict(self, tol: float) -> None:
         """A verdict on u and b, from residuals just computed afresh."""
         self.verdict = self.judged(tol)
 
     def judged(self, tol: float) -> Verdict:
-        """What the judge says to another tolerance."""
+        """The verdict at another tolerance."""
         given = self.r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
         found = Verdict(*verdict(*given))
         if not found.ok:  # the sizes of f may excuse more than is known without them

@@ -116,7 +116,7 @@ class Newcomers:
             elif self._b_is_held:
                 found[k] = Arrival(self._machine.r, float(r), 0.0)
         for k, arrival in zip(moving, self._moved([entries[k] for k in moving]), strict=True):
-            if arrival is not None and self._settled(entries[k], arrival, float(noise[k])):
+            if arrival is not None and self._is_optimal(entries[k], arrival, float(noise[k])):
                 found[k] = arrival
         return found
 
@@ -172,7 +172,7 @@ class Newcomers:
                 return None
         return None
 
-    def _settled(self, entry: Entry, arrival: Arrival, noise: float) -> bool:
+    def _is_optimal(self, entry: Entry, arrival: Arrival, noise: float) -> bool:
         """Whether the newcomer's own condition holds at the end."""
         reach = INSIDE * (entry.hi - entry.lo)
         below = arrival.u > entry.lo + reach and arrival.own > noise

@@ -5,8 +5,8 @@ All boxes are proportional to C, so between two breakpoints the weights are line
 bound is at C times its unit box, and a MARGIN row has its own slope. What is kept of a breakpoint
 are the MARGIN rows with their weights and slopes, and one byte for every row.
 
-The path is followed in stages, C growing at most fourfold in each. Between them the judge looks at
-all rows; what does not satisfy him is settled by exchange before the path goes on.
+The path is followed in stages, C growing at most fourfold in each. Between them all rows are
+checked; what still violates is solved by exchange before the path goes on.
 
 A stage goes by pivots of one tableau (`sweep`). Where they have no way on, because a row depends on
 the margin or none is in it, it is one straight motion of the boxes, as that of any change (`path`).
@@ -54,7 +54,7 @@ class Track:
         self._root = self._machine.root.copy()
         self.nodes: list[Node] = []
         self.breakpoints = 0
-        self.residual = 0.0  # the worst that the judge has seen between stages
+        self.residual = 0.0  # the largest violation found between stages
         self._stage = C_min, C_min
         self._motion: Motion | None = None
         self._path: Path | None = None
@@ -105,7 +105,7 @@ class Track:
         )  # fmt: skip
 
     def _to(self, C: float) -> None:
-        """Settle at C by exchange, judged, and set a node there."""
+        """Solve at C by exchange, check, and set a node there."""
         self._solver.attempt({self._key: self._boxes(C)}, "exchange", False, SolveInfo())
         self.residual = max(self.residual, float(self._look().max(initial=0.0)))
         self._set_node(C)
@@ -143,7 +143,7 @@ class Track:
             return False
         saved = machine.snapshot()
         machine.begin(self._boxes(sweep.C))
-        sweep.settle()
+        sweep.write_back()
         found = self._look()
         if np.any(found > tableau.enough):  # what went wrong on the way is still in the sums
             machine.restore(saved)
@@ -155,7 +155,7 @@ class Track:
         return True
 
     def _judged(self, C: float, found: FloatArray) -> None:
-        """A node at C if violations are small enough, else settle there first."""
+        """A node at C if violations are small enough, else solve there first."""
         if np.any(found > self._machine.aims(self._solver.tol)):
             self._to(C)
         else:
@@ -178,7 +178,7 @@ class Track:
         node = self.nodes[-1]
         if self._motion is None:
             self._motion = motion
-        # a further motion settles what is left at the end of the stage, where C no longer moves
+        # a further motion solves what is left at the end of the stage, where C no longer moves
         C = last - motion.remaining * reach if motion is self._motion else last
         C = max(C, node.C)  # not before it, by rounding
         if C > node.C:

@@ -28,7 +28,7 @@ class UpdateReport:
     seconds : float
         Wall-clock time of the whole call, validation and certificate included.
     certificate : Certificate
-        The judge's word on the model after the update.
+        The certificate of the model after the update.
     trace : list or None
         With ``trace=True``, the breakpoints of the path, a list for each machine that moved;
         :func:`adiabat.analysis.trajectories` lays them out by id.

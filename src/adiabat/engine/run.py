@@ -107,7 +107,7 @@ class Run:
         """Few rows move, and few answer: then a breakpoint costs little, and there are few."""
         return not self.carried and self._is_few() and self._is_low_rank()
 
-    def settle(self) -> None:
+    def solve(self) -> None:
         """One turn of exchange on the watched rows."""
         if self.exchange is None:
             self.exchange = Exchange(self.machine, self.tol, self.nearly_there)
@@ -117,14 +117,14 @@ class Run:
                 if self.fresh:
                     self.watched[:] = True
                 self.exchange.descend(np.flatnonzero(self.watched | self.machine.in_margin))
-            self.exchange.settle(self.watched)
+            self.exchange.solve(self.watched)
             self.coarse = self.exchange.overshoots
             if self.undecided:
                 bounded = nonzero(self.machine.u) - len(self.machine.margin)
                 self.coarse |= bounded >= len(self.machine.margin)
             self.undecided = self.undecided and not self.coarse
         except Stuck:
-            self.stuck = True  # the judge may still be content
+            self.stuck = True  # the full check may still pass
 
     def _refine(self, found: FloatArray, fine: FloatArray) -> bool:
         """Whether to go on from rounding: where weights are huge, f would show so many roundings.
@@ -144,7 +144,7 @@ class Run:
         self.exchange.roundings = roundings
 
     def satisfied(self) -> bool:
-        """After the judge's look: is it done? If not, watch what was found."""
+        """After the full check: is it done? If not, watch what was found."""
         machine = self.machine
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
         aim = machine.aims(self.tol)
@@ -158,7 +158,7 @@ class Run:
             self.content += 1
             if self.stuck or self.content > REFINEMENTS:
                 return True
-        elif worst <= 1.0:  # not enough for the judge
+        elif worst <= 1.0:  # not enough for the full check
             self._ask_for_more(FEWEST)
         if worst > 0.5 * self.best:  # no better than before
             machine.refactor(machine.margin)

@@ -25,7 +25,7 @@ from adiabat._core.factor import Factor
 from adiabat._core.judge import weigh
 from adiabat._core.rows import mark
 from adiabat.engine.bias import centre_bias
-from adiabat.engine.interior import pays, start_inside
+from adiabat.engine.interior import applies, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import DEPENDENT, NO_ROWS, Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
@@ -228,7 +228,7 @@ class Solver:
             self._wake_threads()
             run = Run(machine, self.tol, touched, fresh, carried)
             runs.append(run)
-            if fresh and method != "path" and not trace and pays(machine):
+            if fresh and method != "path" and not trace and applies(machine):
                 start_inside(machine)
                 self.refresh([machine])
                 run.watched[:] = run.nearly_there = True
@@ -236,7 +236,7 @@ class Solver:
             if method == "path" or trace or (method == "auto" and run.path_is_short()):
                 self._follow(key, run, trace, info)
             else:
-                run.settle()
+                run.solve()
         pending = runs
         for _ in range(TURNS if runs else 0):
             for run in pending:
@@ -247,19 +247,19 @@ class Solver:
                     if not centre_bias(run.machine):
                         break
                     self.refresh([run.machine])
-                run.machine.hear_the_judge(self.tol)
+                run.machine.update_verdict(self.tol)
             pending = [run for run in pending if not run.satisfied()]
             if not pending or any(run.stuck for run in pending):
                 break
             for run in pending:
-                run.settle()
+                run.solve()
         if pending:
             raise self._not_optimal(pending[0])
         polished = [run.machine for run in runs if polish(run.machine)]
         if polished:
             self.refresh(polished)
             for machine in polished:
-                machine.hear_the_judge(self.tol)
+                machine.update_verdict(self.tol)
         for run in runs:
             if not run.machine.verdict.ok:
                 raise self._not_optimal(run)
@@ -279,7 +279,7 @@ class Solver:
         """
         if not machine.is_at_rest(touched, self.tol) or centre_bias(machine):
             return False
-        machine.hear_the_judge(self.tol)
+        machine.update_verdict(self.tol)
         return bool(machine.verdict.ok)
 
     def _follow(self, key: Key, run: Run, trace: bool, info: SolveInfo) -> None:
@@ -353,7 +353,7 @@ class Solver:
         machine.at = snapshot.at
         machine.restore(snapshot)
         self.refresh([machine])
-        machine.hear_the_judge(self.tol)
+        machine.update_verdict(self.tol)
 
     # -- commit and rollback ---------------------------------------------------------------------
 

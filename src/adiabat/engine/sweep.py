@@ -50,7 +50,7 @@ def sides(role: Roles) -> npt.NDArray[np.int8]:
 
 
 class Sweep:
-    """One machine from C on, as far as the pivots go; it stays as it is until `settle`."""
+    """One machine from C on, as far as the pivots go; it stays as it is until `write_back`."""
 
     def __init__(self, tableau: Tableau, C: float, unit_lo: FloatArray, unit_hi: FloatArray):
         rows = tableau.rows
@@ -81,7 +81,7 @@ class Sweep:
             nodes.append(self._node())
         return nodes
 
-    def settle(self) -> None:
+    def write_back(self) -> None:
         """Give the machine what was found; its boxes are those at C already."""
         machine, side = self._machine, self._sides()
         inside = np.flatnonzero(side == 0)

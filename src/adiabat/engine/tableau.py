@@ -241,7 +241,7 @@ class Remover:
         )  # fmt: skip
         self.at_once = max(8, min(64, TOGETHER // tableau.machine.n))
 
-    def without(
+    def removals(
         self, samples: Sequence[IntArray], totals: Sequence[float], ask: bool
     ) -> list[Removal | None]:
         """Remove the rows of each sample; None where that has to be done in another way.

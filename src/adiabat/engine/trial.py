@@ -63,7 +63,7 @@ class Trial:
         self._saved = {key: self._base.snapshot()}
         self._factor_is_base = True
 
-    def without(self, rows: IntArray, d: float, ask: bool = False) -> Removal:
+    def removal(self, rows: IntArray, d: float, ask: bool = False) -> Removal:
         """Remove the rows of one sample; with `ask`, only as far as the sign of f is certain."""
         if len(self._base.margin) > LARGE_MARGIN:
             return self._by_the_solver(rows, d, "exchange")

@@ -2,7 +2,7 @@
 """The verbs of the kernel least-squares machines, which keep their rows and know them by id.
 
 A subclass says what its targets are (`_check_targets`, `_aims`). Each change makes new arrays, and
-is adopted once its solution is settled.
+is adopted once its solution is exact.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from adiabat.kernels import Kernel, make_kernel
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual_evidence import Finding, judged
 from adiabat.lssvm.machine import Effort
-from adiabat.lssvm.moments import NotSettled
+from adiabat.lssvm.moments import NotConverged
 from adiabat.typing import FloatArray, IntArray
 
 #: Parameters that shape the model.
@@ -52,7 +52,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
     # a linear kernel may measure from an origin only where there is a bias
-    _settled_for_good = ("fit_intercept",)
+    _fixed_at_fit = ("fit_intercept",)
 
     # -- what a subclass says --------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         removed = self._model.ledger.locate(ids, missing=missing)
         with all_or_nothing(self):
             model = self._model
-            self._adopt(self._without(model, removed), started, n_removed=len(removed))
+            self._adopt(self._downdated(model, removed), started, n_removed=len(removed))
         return self
 
     def revise(self, ids: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
@@ -203,7 +203,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
             removed = model.ledger.locate(remove)
             if n_rows(X) == 0:
                 self._check_empty(X, y)
-                self._adopt(self._without(model, removed), started, n_removed=len(removed))
+                self._adopt(self._downdated(model, removed), started, n_removed=len(removed))
                 return self.last_update_
             stays = np.setdiff1d(np.arange(len(model)), removed)
             ledger = model.ledger.copy()
@@ -354,7 +354,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         """What is asked of the machine."""
         return Problem(float(self.rho), bool(self.fit_intercept), float(self.tol), self._aims)
 
-    def _without(self, model: KernelModel, removed: IntArray) -> KernelModel:
+    def _downdated(self, model: KernelModel, removed: IntArray) -> KernelModel:
         if len(removed) == 0:
             return model
         stays = np.setdiff1d(np.arange(len(model)), removed)
@@ -367,7 +367,7 @@ class KernelLeastSquares(SampleKeeper[KernelModel]):
         """Do the work; errors in the words of the user."""
         try:
             return work()
-        except (IndefiniteMatrix, NotSettled) as error:
+        except (IndefiniteMatrix, NotConverged) as error:
             if isinstance(error, IndefiniteMatrix) and (
                 callable(self.kernel) or self.kernel == "precomputed"
             ):

@@ -44,7 +44,7 @@ class KernelLSSVC(OneAgainstRest, ClassifierMixin, KernelLeastSquares):
 default="rbf"
         As in :class:`SVC`.
     degree, gamma, coef0
-        As in :class:`SVC`; ``gamma="scale"`` is settled at `fit` and then held (`gamma_`).
+        As in :class:`SVC`; ``gamma="scale"`` is resolved at `fit` and then kept (`gamma_`).
     fit_intercept : bool, default=True
         Whether there is a bias b.
     tol : float, default=1e-10
@@ -175,7 +175,7 @@ class KernelLSSVR(ConfidentRegressor, MultiOutputMixin, RegressorMixin, KernelLe
 default="rbf"
         As in :class:`SVC`.
     degree, gamma, coef0
-        As in :class:`SVC`; ``gamma="scale"`` is settled at `fit` and then held (`gamma_`).
+        As in :class:`SVC`; ``gamma="scale"`` is resolved at `fit` and then kept (`gamma_`).
     fit_intercept : bool, default=True
         Whether there is a bias b.
     tol : float, default=1e-10

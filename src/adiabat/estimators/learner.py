@@ -36,7 +36,7 @@ class Learner(BaseEstimator, Generic[M]):
     #: Whether samples have targets; else `y` is there for the convention only.
     _supervised: ClassVar[bool] = True
     #: Held parameters that only a new fit can change.
-    _settled_for_good: ClassVar[tuple[str, ...]] = ()
+    _fixed_at_fit: ClassVar[tuple[str, ...]] = ()
 
     def __sklearn_is_fitted__(self) -> bool:
         return len(getattr(self, "_model", ())) > 0
@@ -59,9 +59,7 @@ class Learner(BaseEstimator, Generic[M]):
         for name, before in self._held_parameters.items():
             now = getattr(self, name)
             if not self._same_parameter(name, before, now):
-                remedy = (
-                    "" if name in self._settled_for_good else f" and call retune({name}={now!r})"
-                )
+                remedy = "" if name in self._fixed_at_fit else f" and call retune({name}={now!r})"
                 raise ValueError(
                     f"{name}={now!r} was {before!r} when the model was fitted, and changes of the "
                     f"data hold it. Set it back{remedy}, or call fit."
@@ -73,7 +71,7 @@ class Learner(BaseEstimator, Generic[M]):
     def _check_retuning(self, params: dict[str, Any]) -> None:
         """Refuse to retune what is no parameter, or one that only a new fit can change."""
         known = self.get_params(deep=False)
-        free = sorted(set(known) - set(self._settled_for_good))
+        free = sorted(set(known) - set(self._fixed_at_fit))
         for name in params:
             if name not in free:
                 what = "cannot be retuned" if name in known else "is not a parameter"

@@ -50,7 +50,7 @@ from adiabat.feature_maps import description, mapped, same_map
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import certify, require_possible
 from adiabat.lssvm.machine import Batch, LeastSquares, gather
-from adiabat.lssvm.moments import Moments, NotSettled
+from adiabat.lssvm.moments import Moments, NotConverged
 from adiabat.typing import FloatArray
 
 _HELD = ("rho", "feature_map", "fit_intercept", "remember")
@@ -62,7 +62,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
     _map: Any
     #: Hashes of the rows in the model, or None if it does not remember them.
     _hashes: RowHashes | None
-    _settled_for_good = ("feature_map", "fit_intercept", "remember")
+    _fixed_at_fit = ("feature_map", "fit_intercept", "remember")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
@@ -95,7 +95,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         """Outputs in the form of `decision_function`, and what they predict."""
         raise NotImplementedError
 
-    def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
+    def _leave_one_out_outputs(self, rows: Rows, row: int) -> FloatArray:
         """The outputs at a row of the model that unlearned it."""
         raise NotImplementedError
 
@@ -551,7 +551,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
                 "not be positive definite. Pass the rows as they were learned, with the same "
                 "sample_weight"
             ) from error
-        except NotSettled as error:
+        except NotConverged as error:
             raise self._too_singular(str(error)) from error
 
     def _beyond_moments(self, before: LeastSquares | None) -> bool:
@@ -627,5 +627,5 @@ class LeastSquaresMachine(Learner[LeastSquares]):
                 "other has rows that this model never learned: without them rho*I + Phi'Phi would "
                 "not be positive definite"
             ) from error
-        except NotSettled as error:
+        except NotConverged as error:
             raise self._too_singular(str(error)) from error

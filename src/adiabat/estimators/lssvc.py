@@ -128,7 +128,7 @@ class LSSVC(OneAgainstRest, ClassifierMixin, LeastSquaresMachine):
         lonely = self.classes_[np.array(self._class_counts) == 1]
         return label_places(y, lonely) >= 0
 
-    def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
+    def _leave_one_out_outputs(self, rows: Rows, row: int) -> FloatArray:
         if len(rows) == 1:
             return np.zeros(self._model.solution.shape[1])
         twin = trained_on(self, rows, np.delete(np.arange(len(rows)), row))

@@ -179,7 +179,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
     def _last_of_its_kind(self, y: Any) -> npt.NDArray[np.bool_]:
         return np.zeros(len(y), dtype=bool)
 
-    def _outputs_without(self, rows: Rows, row: int) -> FloatArray:
+    def _leave_one_out_outputs(self, rows: Rows, row: int) -> FloatArray:
         if len(rows) == 1:
             return np.zeros(self._model.solution.shape[1])
         twin = trained_on(self, rows, np.delete(np.arange(len(rows)), row))

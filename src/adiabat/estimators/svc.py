@@ -63,14 +63,14 @@ default="rbf"
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of ``rbf``, ``poly``, ``laplacian`` and ``chi2``. ``"scale"`` is
         1 / (n_features * variance of X), weighted by `sample_weight`, at `fit`; the value is
-        then held (`gamma_`).
+        then kept (`gamma_`).
     coef0 : float, default=0.0
         Constant of the ``poly`` kernel.
     tol : float, default=1e-9
         Largest violation of the optimality conditions that is accepted, in units of each row's
         target, beside a few roundings of its own decision value.
     class_weight : dict, "balanced" or None, default=None
-        Factors on C by class. ``"balanced"`` is settled at `fit` and then held.
+        Factors on C by class. ``"balanced"`` is resolved at `fit` and then kept fixed.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of `decision_function` with more than two classes.
     solver : {"auto", "path", "exchange"}, default="auto"
@@ -380,10 +380,10 @@ default="rbf"
     def _formulation(self, held: Any, rederive: bool = False) -> CSVC:
         if held is None:
             return CSVC(float(self.C))
-        settled = CSVC(float(self.C), held.label, held.class_weight)
+        resolved = CSVC(float(self.C), held.label, held.class_weight)
         if not rederive:
-            return settled
-        return self._rederived(settled, self._model.target, self._model.weight)
+            return resolved
+        return self._rederived(resolved, self._model.target, self._model.weight)
 
     def _rederived(self, known: Any, target: IntArray, weight: FloatArray) -> CSVC:
         code_of = {label: code for code, label in known.label.items()}

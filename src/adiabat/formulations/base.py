@@ -41,7 +41,7 @@ NO_ROWS = Rows(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty(0
 
 
 class Formulation(Protocol):
-    """A kind of kernel machine with its parameters settled; immutable."""
+    """A kind of kernel machine with its parameters resolved; immutable."""
 
     name: ClassVar[str]
     #: Type of the targets: int64 for codes of classes, float64 for numbers.

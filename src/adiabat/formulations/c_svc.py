@@ -23,7 +23,7 @@ from adiabat.typing import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class CSVC:
-    """The formulation with its parameters settled.
+    """The formulation with its parameters resolved.
 
     Classes are known here by code; `label` says which label a code stands for, and pairs are
     ordered by label, so that they do not change when other classes come and go.

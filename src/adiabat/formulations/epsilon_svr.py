@@ -22,7 +22,7 @@ from adiabat.typing import FloatArray
 
 @dataclass(frozen=True)
 class EpsilonSVR(OneMachine):
-    """The formulation with its parameters settled."""
+    """The formulation with its parameters resolved."""
 
     C: float
     epsilon: float

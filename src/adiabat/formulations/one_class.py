@@ -20,7 +20,7 @@ from adiabat.typing import FloatArray
 
 @dataclass(frozen=True)
 class OneClass(OneMachine):
-    """The formulation with its parameters settled."""
+    """The formulation with its parameters resolved."""
 
     nu: float
 

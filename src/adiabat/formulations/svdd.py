@@ -26,7 +26,7 @@ from adiabat.typing import FloatArray
 
 @dataclass(frozen=True)
 class Sphere(OneMachine):
-    """The formulation with its parameters settled: `reach` is the C in force."""
+    """The formulation with its parameters resolved: `reach` is the C in force."""
 
     C: float
     reach: float = 0.0

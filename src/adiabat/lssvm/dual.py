@@ -33,8 +33,8 @@ from adiabat.lssvm.accuracy import UNIT, DualScale, dual_error, rounding_carried
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.linear import from_features, from_leverages, sum_rows, two_sum
 from adiabat.lssvm.machine import Effort
-from adiabat.lssvm.moments import NotSettled
-from adiabat.lssvm.normal_equations import CORRECTIONS, SETTLED
+from adiabat.lssvm.moments import NotConverged
+from adiabat.lssvm.normal_equations import CONVERGED, CORRECTIONS
 from adiabat.typing import FloatArray, IntArray
 
 # Growing by k rows takes about 3 m^2 k operations, building anew (m + k)^3.
@@ -112,7 +112,7 @@ class DualMachine:
             np.zeros_like(aims), np.zeros_like(aims), np.zeros(aims.shape[1]), None,
             0.0, 0.0, 0.0, Effort("rebuild"),
         )  # fmt: skip
-        return machine._settled()
+        return machine._refined()
 
     def changed(
         self, stays: IntArray, cross: FloatArray, new: Values, d_new: FloatArray, aims: FloatArray
@@ -136,7 +136,7 @@ class DualMachine:
             self, values=values, d=d, P=P, aims=aims, effort=Effort(way), w=None,
             alpha=np.zeros_like(aims), rest=np.zeros_like(aims), bias=np.zeros(aims.shape[1]),
         )  # fmt: skip
-        return moved._settled()
+        return moved._refined()
 
     def _shrunk(self, stays: IntArray, gone: IntArray) -> FloatArray:
         P = self.P[np.ix_(stays, stays)]
@@ -168,7 +168,7 @@ class DualMachine:
 
     # -- exactness -------------------------------------------------------------------------------
 
-    def _settled(self) -> DualMachine:
+    def _refined(self) -> DualMachine:
         if len(self) == 0 or self.aims.shape[1] == 0:
             return self
         alpha, bias = self.solve(self.aims, np.zeros(self.aims.shape[1]))
@@ -189,7 +189,7 @@ class DualMachine:
             solved = self.with_solution(alpha, rest, bias)
             fine = bool((np.abs(lacking) <= solved.allowed(scale)).all())
             last = not shrinks or rounds == CORRECTIONS
-            if fine and error <= self.tol and (error <= SETTLED or last):
+            if fine and error <= self.tol and (error <= CONVERGED or last):
                 return replace(
                     solved, error=error, f_error=solved.distance(lacking, balance),
                     gap=float(np.max(np.abs(np.einsum("ik,ik->k", lacking, step)))),
@@ -199,7 +199,7 @@ class DualMachine:
                 break
             previous = error
         if self.effort.way == "rebuild":
-            raise NotSettled(f"{error:.1e} off after {rounds} corrections")
+            raise NotConverged(f"{error:.1e} off after {rounds} corrections")
         fresh = DualMachine.built(self.values, self.d, self.aims, self.intercept, self.tol)
         return replace(fresh, effort=Effort("rebuild", rounds + fresh.effort.rounds, 1))
 
@@ -293,23 +293,23 @@ class DualMachine:
 
     # -- leaving rows out ------------------------------------------------------------------------
 
-    def without_each(self) -> LeftOut:
+    def leave_one_out(self) -> LeftOut:
         """For each row, the outputs of the machine without it."""
         if len(self) == 1 and self.intercept:  # nothing is left to tell the bias
             return LeftOut(np.zeros_like(self.aims), np.zeros_like(self.aims))
         Q, known = self._eliminated(self.P)
-        if known.max() > SETTLED and self.effort.way != "rebuild":
+        if known.max() > CONVERGED and self.effort.way != "rebuild":
             Q, known = self._eliminated(_inverse(self.values.K, self.d))
         own = np.diagonal(Q).copy()
         if self.values.rounding == 0.0:  # else roundings of kernel values count for more
             X = self.values.features
-            if X is not None and X.shape[1] < len(X) and known.max() > SETTLED:
+            if X is not None and X.shape[1] < len(X) and known.max() > CONVERGED:
                 other, other_known = from_leverages(X, self.d, self.intercept)
                 better = other_known < known
                 own[better], known[better] = other[better], other_known[better]
-            rows = np.flatnonzero(known > SETTLED)
+            rows = np.flatnonzero(known > CONVERGED)
             if len(rows):
-                own[rows], known[rows] = self._refined(Q, rows)
+                own[rows], known[rows] = self._refined_diagonal(Q, rows)
         own = own[:, None]
         lost = self.alpha / own
         # without row i the weights are a - Q_i lost_i, and an error r of row j moves f_i by
@@ -340,7 +340,7 @@ class DualMachine:
             P = P - np.outer(one, one) / one.sum()
         return P, _CAUTION * sizes / np.abs(np.diagonal(P))
 
-    def _refined(self, Q: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _refined_diagonal(self, Q: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """The diagonal of Q at some rows, its columns corrected by their exact residual."""
         place = np.arange(len(rows))
         aims = np.zeros((len(Q), len(rows)))
@@ -354,7 +354,7 @@ class DualMachine:
             now = np.abs(step[rows, place]) / columns[rows, place]
             shrinks = now.max() <= 0.25 * known.max()
             known = now
-            if not shrinks or known.max() <= SETTLED:
+            if not shrinks or known.max() <= CONVERGED:
                 break
         return columns[rows, place], known + 4.0 * _EPSILON
 

@@ -32,10 +32,10 @@ from adiabat.lssvm.accuracy import UNIT, lost_residual, rounding_of_f
 from adiabat.lssvm.auxiliary import AuxiliaryMatrix, IndefiniteMatrix
 from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
-from adiabat.lssvm.moments import Moments, NotSettled
+from adiabat.lssvm.moments import Moments, NotConverged
 from adiabat.lssvm.normal_equations import (
+    CONVERGED,
     CORRECTIONS,
-    SETTLED,
     TINY,
     relative_size,
     right_parts,
@@ -147,7 +147,7 @@ class LeastSquares:
         blank = cls(
             moments, rho, intercept, tol, combine, matrix, start, 0.0, 0.0, 0.0, Effort("rebuild")
         )
-        return blank._settled()
+        return blank._refined()
 
     def summed(self, batches: list[Batch]) -> Sums:
         """The moments once rows have come and gone, before anything is solved."""
@@ -172,7 +172,7 @@ class LeastSquares:
         ------
         IndefiniteMatrix
             If no rows could have these moments: some that go were never there.
-        NotSettled
+        NotConverged
             If w cannot be computed as exactly as `tol` asks.
         """
         moments = sums.moments
@@ -194,7 +194,7 @@ class LeastSquares:
             self, moments=moments, matrix=matrix, solution=self.solution + step,
             effort=Effort("update"), expansion=None,
         )  # fmt: skip
-        return moved._settled()
+        return moved._refined()
 
     def on(self, moments: Moments, combine: FloatArray | None = None) -> LeastSquares:
         """The machine of other moments, with the same settings."""
@@ -208,7 +208,7 @@ class LeastSquares:
             return self.on(moments, combine)
         right, _ = right_sides(moments, self.intercept, combine)
         start = self.matrix.solve(right)
-        return replace(self, moments=moments, combine=combine, solution=start)._settled()
+        return replace(self, moments=moments, combine=combine, solution=start)._refined()
 
     def with_rho(self, rho: float, matrix: AuxiliaryMatrix) -> LeastSquares:
         """The machine of the same moments under another rho, whose matrix is at hand."""
@@ -216,7 +216,7 @@ class LeastSquares:
         other = replace(
             self, rho=rho, matrix=matrix, solution=start, effort=Effort("update"), expansion=None
         )
-        return other._settled()
+        return other._refined()
 
     def worth_updating(self, n_rows: int) -> bool:
         """Whether updating P by so many rows is cheaper than building it anew."""
@@ -226,10 +226,10 @@ class LeastSquares:
 
     # -- exactness -------------------------------------------------------------------------------
 
-    def _settled(self) -> LeastSquares:
+    def _refined(self) -> LeastSquares:
         """With the solution corrected until it is exact; P built anew if it cannot answer."""
         if isinstance(self.matrix, PivotedMatrix):
-            return self._settled_in_parts(self.matrix)
+            return self._refined_in_parts(self.matrix)
         solution, matrix, effort = self.solution, self.matrix, self.effort
         rounds, scale = 0, self.scale()
         right = right_sides(self.moments, self.intercept, self.combine)
@@ -241,7 +241,7 @@ class LeastSquares:
             rounds += 1
             error = relative_size(correction, solution, scale, self.moments.width)
             shrinks = error <= 0.25 * previous
-            if error <= _WITHIN * self.tol and (error <= SETTLED or not shrinks):
+            if error <= _WITHIN * self.tol and (error <= CONVERGED or not shrinks):
                 moved, left = self.left_over(lacking, correction)
                 f_error = self.distance(solution, moved + left)
                 if (left <= _SURELY * self.permitted()).all() and f_error <= self.vague():
@@ -261,9 +261,9 @@ class LeastSquares:
             )
             work = Effort("rebuild", rounds + fresh.effort.rounds, 1)
             return replace(fresh, effort=work)
-        return self._settled_in_parts(PivotedMatrix(self.moments, self.rho, self.intercept))
+        return self._refined_in_parts(PivotedMatrix(self.moments, self.rho, self.intercept))
 
-    def _settled_in_parts(self, matrix: PivotedMatrix) -> LeastSquares:
+    def _refined_in_parts(self, matrix: PivotedMatrix) -> LeastSquares:
         """With the solution in expansions, corrected until f has all its digits."""
         moments, ridge = self.moments, self.ridge()
         given = moments.hi, moments.lo, moments.rest
@@ -293,7 +293,7 @@ class LeastSquares:
         error = relative_size(correction, solution, self.scale(), moments.width)
         off = solved.reached(np.abs(lacking))
         if not (error <= _WITHIN * self.tol and (off <= _SURELY * self.permitted()).all()):
-            raise NotSettled(f"{error:.1e} off after {rounds} corrections")
+            raise NotConverged(f"{error:.1e} off after {rounds} corrections")
         return replace(
             solved, error=error, f_error=solved.distance(solution, off),
             gap=relative_gap(solved, lacking, correction, right),

@@ -34,14 +34,14 @@ _PART_BITS: Final = 52
 _BITS_BELOW_RHO: Final = 50
 
 
-class NotSettled(ArithmeticError):
+class NotConverged(ArithmeticError):
     """What was asked for cannot be computed as exactly as it was asked for."""
 
 
 def parts_needed(size: float, rho: float) -> int:
     """Parts of a number of this size that reach far enough below rho."""
     if not math.isfinite(size):
-        raise NotSettled("sums of squares overflow")
+        raise NotConverged("sums of squares overflow")
     bits = _BITS_BELOW_RHO + max(0.0, math.log2(max(size, rho)) - math.log2(rho))
     return max(2, math.ceil(bits / _PART_BITS))
 
@@ -171,7 +171,7 @@ class Moments:
     def widen(self, parts: int) -> None:
         """Give entries of M so many parts at least."""
         if parts > MOST_PARTS:
-            raise NotSettled(f"moments would need {parts} parts of 52 bits, of {MOST_PARTS}")
+            raise NotConverged(f"moments would need {parts} parts of 52 bits, of {MOST_PARTS}")
         if parts > self.parts:
             rest = np.zeros((parts - 2, *self.hi.shape))
             if self.rest is not None:

@@ -15,7 +15,7 @@ from adiabat.typing import FloatArray
 CORRECTIONS: Final = 12
 # A correction that is smaller than this needs no second look: what is left of it after it was made
 # is smaller again by the factor by which corrections shrink.
-SETTLED: Final = 1e-12
+CONVERGED: Final = 1e-12
 TINY: Final = float(np.finfo(np.float64).tiny)
 _NOTHING_BESIDE: Final = 1e-6
 

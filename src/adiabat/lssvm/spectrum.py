@@ -79,6 +79,6 @@ def leverages(quadratic: FloatArray, total: float, intercept: bool, s: FloatArra
     return np.asarray(s * (quadratic + (1.0 / total if intercept else 0.0)))
 
 
-def without_itself(aims: FloatArray, outputs: FloatArray, h: FloatArray) -> FloatArray:
+def leave_one_out_outputs(aims: FloatArray, outputs: FloatArray, h: FloatArray) -> FloatArray:
     """Outputs for each row of the model that never saw it."""
     return np.asarray(aims - (aims - outputs) / (1.0 - h)[:, None])

@@ -26,7 +26,7 @@ from adiabat.lssvm.evidence import require_possible
 from adiabat.lssvm.exact_moments import ExactMoments
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.machine import LeastSquares
-from adiabat.lssvm.moments import Moments, NotSettled
+from adiabat.lssvm.moments import Moments, NotConverged
 
 
 class RowSums:
@@ -55,7 +55,7 @@ class RowSums:
     @classmethod
     def of(cls, model: LeastSquaresMachine, X: Any, y: Any, sample_weight: Any = None) -> RowSums:
         """The sums over some rows; `model` says which (rho is not looked at)."""
-        require_settled_map(model)
+        require_fixed_map(model)
         twin = clone(model)
         rows = twin._rows(X, y, sample_weight, reset=True)
         twin._map = None if model.feature_map is None else twin._fitted_map(rows.X)
@@ -91,7 +91,7 @@ class RowSums:
         `before` are the sums before some rows were taken off; it is checked that they were there.
         """
         started = time.perf_counter()
-        require_settled_map(like)
+        require_fixed_map(like)
         made = clone(like)
         made._validate_params()
         if made.remember is not None:
@@ -205,7 +205,7 @@ class RowSums:
                 "X has rows that were never learned: without them rho*I + Phi'Phi would not be "
                 "positive definite. Pass the rows as they were learned, with their weights"
             ) from error
-        except NotSettled as error:
+        except NotConverged as error:
             raise made._too_singular(str(error)) from error
 
     def _require_possible(self, before: RowSums, moments: Moments, rho: float) -> None:
@@ -213,7 +213,7 @@ class RowSums:
         require_possible(kept.rounded(rho), moments, rho)
 
 
-def require_settled_map(model: Any) -> None:
+def require_fixed_map(model: Any) -> None:
     """Refuse a map that would be another one in every partition."""
     if model.feature_map is not None and not isinstance(model.feature_map, FeatureMap):
         raise ValueError(

@@ -99,7 +99,7 @@ class Working:
         self.model = clone(self.like).fit(
             start.X, start.y, sample_weight=start.weight, ids=start.places.tolist()
         )
-        self._settle()
+        self._solve()
         return self
 
     def extend(self, n_parts: int) -> Working:
@@ -116,7 +116,7 @@ class Working:
                     "class_weight='balanced' was settled at fit; call fit on all partitions"
                 )
             self._learn(self._seeded({label: self._share(len(fresh)) for label in fresh}))
-        self._settle()
+        self._solve()
         return self
 
     def forget(self, ids: Any) -> Working:
@@ -137,7 +137,7 @@ class Working:
             )
         added = {} if start is None else _as_update(start)
         self.model.update(**added, remove=inside)
-        self._settle()
+        self._solve()
         return self
 
     # -- evidence --------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class Working:
 
     # -- within ----------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
+    def _solve(self) -> None:
         """Learn violators until there are none."""
         while True:
             started = time.perf_counter()

@@ -43,7 +43,7 @@ class VerificationBody(_Strict):
 
 
 class CertificateBody(BaseModel):
-    """The judge's word on a model."""
+    """The certificate of a model."""
 
     ok: bool
     residual: float

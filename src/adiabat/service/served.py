@@ -151,11 +151,11 @@ class ServedModel:
                     return
                 continue
             try:
-                future.set_result(self._carry_out(asked))
+                future.set_result(self._apply(asked))
             except BaseException as error:
                 future.set_exception(error)
 
-    def _carry_out(self, asked: Asked) -> Done:
+    def _apply(self, asked: Asked) -> Done:
         if asked.request is not None:
             known = self._known(asked)
             if known is not None:

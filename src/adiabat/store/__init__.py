@@ -50,7 +50,7 @@ def create_store(
         Labels that are allowed; by default new ones are welcome at any time.
     scale : {"exact", "held"} or bool, optional
         Standardise the features. ``"exact"`` (or True) has the scaling follow the rows, as if it
-        were fitted anew with every change; ``"held"`` keeps what the first rows settled, and is
+        were fitted anew with every change; ``"held"`` keeps the scaling of the first rows, and is
         faster.
     impute : {"mean", "median", "most_frequent"}, optional
         What fills gaps in columns of numbers. Rows are then kept as they came, and encoders and

@@ -44,7 +44,7 @@ class LeftOut:
         Share of labels that are right, or of rows inside; for numbers, the mean absolute error.
     kind : {"class", "number", "one class"}
     held : str
-        What was held as all rows together settle it, if anything.
+        What was kept fixed, at its value on all rows, if anything.
     entry : int
         The entry of the log that left this model.
     """

@@ -180,7 +180,7 @@ def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
     change.body["details"] = {"parameters": plain(parameters)}
 
 
-def settle_again(change: Change) -> None:
+def refresh_held(change: Change) -> None:
     """Take again from the rows what was taken from rows and then held."""
     dropped = _drop_categories(change)
     if dropped:

@@ -49,7 +49,7 @@ class Batch:
 
 
 def encode(table: Table, settings: Settings) -> Batch:
-    """Rows of a table, to be learned; `Batch.settings` has what the first of them settled."""
+    """Rows of a table, to be learned; `Batch.settings` has what was resolved from the first."""
     ids = _ids(table, settings)
     features = settings.features
     if features is None:
@@ -58,7 +58,7 @@ def encode(table: Table, settings: Settings) -> Batch:
     kind, values = settings.label_kind, None
     if TASKS[settings.task].target is not None:
         values, kind = labels_of(table, settings)
-    settings = with_values(table, settings.settled(features, kind))
+    settings = with_values(table, settings.resolved(features, kind))
     if "sparse" not in features:
         _refuse_extra(table, settings)
     X = _features(table, settings)
@@ -300,7 +300,7 @@ def with_values(table: Table, settings: Settings) -> Settings:
             values += [value for value in given if value not in values]
             column = {**column, "values": values}
         features.append(column)
-    return settings.settled(features, settings.label_kind)
+    return settings.resolved(features, settings.label_kind)
 
 
 def _refuse_extra(table: Table, settings: Settings) -> None:

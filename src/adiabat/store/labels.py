@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Labels of a table: whole numbers, numbers or text, as the first rows settle it."""
+"""Labels of a table: whole numbers, numbers or text, resolved from the first rows."""
 
 from __future__ import annotations
 

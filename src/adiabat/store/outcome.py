@@ -34,7 +34,7 @@ class Outcome:
     added, removed, revised : int
         Rows.
     certificate : dict or None
-        The judge's word on the model after it; None if no rows are left.
+        The certificate of the model after it; None if no rows are left.
     seconds : float
         Of the whole operation, and `model_seconds` of it in the estimator.
     model_seconds : float

@@ -193,7 +193,7 @@ class Session:
             return bool(self._state(connection)["purge"])
 
     def say(self, phase: str) -> None:
-        """Tell whoever wants to know what is being done."""
+        """Report what is being done, if `announce` was given."""
         if self.announce is not None:
             self.announce(phase)
 

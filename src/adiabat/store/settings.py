@@ -37,7 +37,7 @@ class Settings:
         None until the first rows; then the columns in order, each with ``name`` and ``kind``, or
         ``{"sparse": number of features}``.
     label_kind : {"integer", "text", "number"} or None
-        How labels are taken; the first rows settle it.
+        The type of labels, resolved from the first rows.
     public_key : str or None
         Ed25519 key (hexadecimal) under which every entry of the log is signed.
     pepper : str
@@ -93,7 +93,7 @@ class Settings:
                 "the settings of the store are damaged; restore it from a copy"
             ) from error
 
-    def settled(self, features: Any, label_kind: str | None) -> Settings:
+    def resolved(self, features: Any, label_kind: str | None) -> Settings:
         """These settings with what the first rows say about columns and labels."""
         return replace(self, features=features, label_kind=label_kind)
 

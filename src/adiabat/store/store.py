@@ -24,7 +24,7 @@ from adiabat.store.changes import (
     correct_records,
     erase_records,
     follow_parameters,
-    settle_again,
+    refresh_held,
 )
 from adiabat.store.decoding import described
 from adiabat.store.encoding import (
@@ -418,12 +418,12 @@ class Store(Outgoing):
         """Take gamma and class weights again from the rows now there; nothing else is held then.
 
         Categories that the first rows fixed, and no row has any more, go too. After an erasure
-        this leaves nothing in the model that the erased rows had settled.
+        this leaves nothing in the model that was resolved from the erased rows.
         """
         watch = Watch("refresh", dry_run)
         with self._changing("refresh", reference, dry_run) as change:
             watch.begin(change)
-            settle_again(change)
+            refresh_held(change)
             watch.end(change)
         return watch.outcome(change)
 
@@ -454,7 +454,7 @@ class Store(Outgoing):
         """Fit the model again from the rows, where it is damaged or not the optimum on them.
 
         A store whose rows, log, marks or signatures do not hold is refused; restore a copy of it.
-        What the rows settle (gamma, class weights, scaling) is taken from them again. A model that
+        Gamma, class weights and scaling are resolved again from the rows. A model that
         holds is left as it is, and nothing is logged.
 
         Parameters

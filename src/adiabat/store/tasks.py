@@ -130,7 +130,7 @@ class Task:
                 raise _of_other_rows(error) from error
 
     def held(self, model: Any) -> dict[str, Any]:
-        """Parameters that the data settled once, for a refit to hold fixed too."""
+        """Parameters resolved from data once, for a refit to keep fixed too."""
         if not self.keeps_rows:
             return {}
         if getattr(model, "mode", None) == "exact":

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from adiabat.estimators.arguments.labels import label_places
 from adiabat.estimators.arguments.validation import as_csr
-from adiabat.estimators.confidence.folds import models_without
+from adiabat.estimators.confidence.folds import fold_models
 from adiabat.estimators.kernel import votes
 from adiabat.estimators.what_if.copies import own_targets, rows_for
 from adiabat.typing import FloatArray, IntArray
@@ -27,7 +27,7 @@ def cross_p_values(estimator: Any, X: Any, folds: list[IntArray], per_class: boo
     assert targets is not None
     rank = label_places(targets, classes)
     n, counts = len(targets), np.ones((rows.shape[0], len(classes)))
-    for places, view in models_without(estimator, folds):
+    for places, view in fold_models(estimator, folds):
         at = rows
         if estimator.kernel == "precomputed":
             at = rows[:, np.setdiff1d(np.arange(n), places)]

@@ -37,7 +37,7 @@ def folds_of(n: int, cv: Any) -> list[IntArray]:
     return folds
 
 
-def models_without(estimator: Any, folds: list[IntArray]) -> Iterator[tuple[IntArray, Any]]:
+def fold_models(estimator: Any, folds: list[IntArray]) -> Iterator[tuple[IntArray, Any]]:
     """Each fold, and the model that never had it."""
     for places in folds:
         if isinstance(estimator, KernelMachine):

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from adiabat.estimators.confidence.folds import models_without
+from adiabat.estimators.confidence.folds import fold_models
 from adiabat.estimators.confidence.levels import rank_at
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.what_if.copies import copy_removing, rows_for
@@ -55,7 +55,7 @@ def intervals_from(found: Elsewhere, levels: FloatArray, minmax: bool) -> FloatA
     return out
 
 
-def without_each(estimator: Any, X: Any, n_jobs: int | None = None) -> Elsewhere:
+def leave_one_out(estimator: Any, X: Any, n_jobs: int | None = None) -> Elsewhere:
     """Each sample left out of a machine of regression, by pivots of one tableau."""
     model: Model = estimator._model
     values, predicted = machine_values(model)[:, 0], model.decide(X)[:, 0]
@@ -79,10 +79,10 @@ def without_each(estimator: Any, X: Any, n_jobs: int | None = None) -> Elsewhere
     return Elsewhere(np.abs(model.target - values), elsewhere)
 
 
-def without_folds(estimator: Any, X: Any, folds: list[IntArray]) -> Elsewhere:
+def leave_folds_out(estimator: Any, X: Any, folds: list[IntArray]) -> Elsewhere:
     """Each fold left out of a machine of regression, in one step."""
     parts = []
-    for places, view in models_without(estimator, folds):
+    for places, view in fold_models(estimator, folds):
         own = view._decide(rows_for(view, estimator, places))[:, 0]
         parts.append((places, own, view._decide(points_for(estimator, X, places))[:, 0]))
     return left_out(estimator._model.target, parts)
@@ -114,10 +114,10 @@ class Evidence(Protocol):
     def __len__(self) -> int:
         """How many samples there are."""
 
-    def without_each(self) -> Elsewhere:
+    def leave_one_out(self) -> Elsewhere:
         """What the models without each sample say."""
 
-    def without_folds(self, folds: list[IntArray]) -> Elsewhere:
+    def leave_folds_out(self, folds: list[IntArray]) -> Elsewhere:
         """What the models without each fold say."""
 
     def regions(self, ranks: list[int]) -> list[list[FloatArray]]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from adiabat.estimators.arguments.validation import as_csr
-from adiabat.estimators.confidence.folds import models_without
+from adiabat.estimators.confidence.folds import fold_models
 from adiabat.estimators.confidence.intervals import Elsewhere, left_out, points_for
 from adiabat.estimators.confidence.piecewise import Segments
 from adiabat.estimators.confidence.visits import given_diagonal
@@ -38,7 +38,7 @@ class Smoothed:
     ----------
     prediction : ndarray of shape (q,)
         f(x) of the newcomers.
-    residual, without : ndarray of shape (n,)
+    residual, loo_residual : ndarray of shape (n,)
         e of the samples, and their residuals by the models without them.
     weight : ndarray of shape (n,)
         s.
@@ -50,7 +50,7 @@ class Smoothed:
 
     prediction: FloatArray
     residual: FloatArray
-    without: FloatArray
+    loo_residual: FloatArray
     weight: FloatArray
     pull: FloatArray
     stretch: FloatArray
@@ -58,10 +58,10 @@ class Smoothed:
     def __len__(self) -> int:
         return len(self.residual)
 
-    def without_each(self) -> Elsewhere:
+    def leave_one_out(self) -> Elsewhere:
         """What the models without each sample say."""
-        moved = self.pull * (self.weight * self.without)[:, None]
-        return Elsewhere(np.abs(self.without), self.prediction - moved)
+        moved = self.pull * (self.weight * self.loo_residual)[:, None]
+        return Elsewhere(np.abs(self.loo_residual), self.prediction - moved)
 
     def regions(self, ranks: list[int]) -> list[list[FloatArray]]:
         """For each newcomer and each rank the intervals that make up its region."""
@@ -94,15 +94,15 @@ class KernelSmoothed:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def without_each(self) -> Elsewhere:
+    def leave_one_out(self) -> Elsewhere:
         """What the models without each sample say."""
-        return self._smoothed(np.ones(self._rows.shape[0])).without_each()
+        return self._smoothed(np.ones(self._rows.shape[0])).leave_one_out()
 
-    def without_folds(self, folds: list[IntArray]) -> Elsewhere:
+    def leave_folds_out(self, folds: list[IntArray]) -> Elsewhere:
         """What the models without each fold say."""
         estimator, model = self._estimator, self._estimator._model
         parts = []
-        for places, view in models_without(estimator, folds):
+        for places, view in fold_models(estimator, folds):
             rows = points_for(estimator, model.X[places], places)
             parts.append((places, view.predict(rows), view.predict(
                 points_for(estimator, self._rows, places)
@@ -157,11 +157,11 @@ class RowsSmoothed:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def without_each(self) -> Elsewhere:
+    def leave_one_out(self) -> Elsewhere:
         """What the models without each row say."""
-        return self._smoothed().without_each()
+        return self._smoothed().leave_one_out()
 
-    def without_folds(self, folds: list[IntArray]) -> Elsewhere:
+    def leave_folds_out(self, folds: list[IntArray]) -> Elsewhere:
         """What the models without each fold say."""
         everyone = np.arange(len(self))
         parts = []

@@ -19,7 +19,7 @@ from sklearn.utils import gen_batches
 from adiabat.engine.newcomers import Newcomers, Stations
 from adiabat.engine.tableau import Tableau
 from adiabat.engine.threads import blas_held
-from adiabat.estimators.confidence.intervals import Elsewhere, without_each, without_folds
+from adiabat.estimators.confidence.intervals import Elsewhere, leave_folds_out, leave_one_out
 from adiabat.estimators.confidence.piecewise import Segments
 from adiabat.estimators.confidence.scores import AT_ONCE
 from adiabat.estimators.confidence.visits import Points, Visits
@@ -53,13 +53,13 @@ class MachineEvidence:
     def __len__(self) -> int:
         return len(self._estimator._model)
 
-    def without_each(self) -> Elsewhere:
+    def leave_one_out(self) -> Elsewhere:
         """What the models without each sample say."""
-        return without_each(self._estimator, self._points.X)
+        return leave_one_out(self._estimator, self._points.X)
 
-    def without_folds(self, folds: list[IntArray]) -> Elsewhere:
+    def leave_folds_out(self, folds: list[IntArray]) -> Elsewhere:
         """What the models without each fold say."""
-        return without_folds(self._estimator, self._points.X, folds)
+        return leave_folds_out(self._estimator, self._points.X, folds)
 
     def regions(self, ranks: list[int]) -> list[list[FloatArray]]:
         """The full region of each point, for each rank."""

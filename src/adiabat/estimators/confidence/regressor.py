@@ -113,9 +113,9 @@ def intervals(
         raise ValueError(f"method={method!r} needs two samples, and the model has one")
     elif method == "cv+":
         folds = folds_of(n, cv)
-        found = intervals_from(evidence.without_folds(folds), levels, minmax=False)
+        found = intervals_from(evidence.leave_folds_out(folds), levels, minmax=False)
     else:
-        found = intervals_from(evidence.without_each(), levels, minmax=method == "minmax")
+        found = intervals_from(evidence.leave_one_out(), levels, minmax=method == "minmax")
     promised = guarantee(estimator, method, levels, n, folds)
     return Prediction.of(evidence.prediction, found, promised)
 

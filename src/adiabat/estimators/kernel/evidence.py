@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The certificate of a model: the judge's word on its machines, and whose row is worst."""
+"""The certificate of a model: the verdict on each machine, and which row is worst."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adiabat.typing import FloatArray, IntArray
 def certify(
     model: Model, held_fixed: Mapping[str, Any], afresh: bool, retain: str = ""
 ) -> Certificate:
-    """The judge's word: on residuals kept from the last updates, or on all of it afresh."""
+    """From residuals kept since the last updates, or with everything computed afresh."""
     machines = [machine for _, machine in model.machines]
     verdicts = [machine.verdict for machine in machines]
     f_error = math.nan

@@ -50,7 +50,7 @@ class Model:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel, its parameters settled."""
+        """The kernel, its parameters resolved."""
         return self.solver.samples.kernel
 
     @property

@@ -62,7 +62,7 @@ class RegularizationPath:
     n_breakpoints : int
         Changes of sets on the way, in all machines.
     residual : float
-        The largest violation of the optimality conditions that the judge has seen on the way.
+        The largest violation of the optimality conditions found by the checks on the way.
 
     Examples
     --------

@@ -109,11 +109,11 @@ def _kernel_parameters(model: Any) -> dict[str, Any]:
     kernel: Any = model.kernel
     if kernel in _FUNCTIONS:
         kernel = partial(_FUNCTIONS[kernel], gamma=model.gamma_)
-    settled = isinstance(kernel, str) and kernel != "linear"
+    resolved = isinstance(kernel, str) and kernel != "linear"
     return {
         "kernel": kernel,
         "degree": model.degree,
-        "gamma": model.gamma_ if settled else model.gamma,
+        "gamma": model.gamma_ if resolved else model.gamma,
         "coef0": model.coef0,
     }
 

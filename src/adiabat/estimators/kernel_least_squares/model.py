@@ -23,7 +23,7 @@ from adiabat.kernels import Kernel
 from adiabat.lssvm.accuracy import UNIT
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.dual import DualMachine, LeftOut, Values
-from adiabat.lssvm.moments import NotSettled
+from adiabat.lssvm.moments import NotConverged
 from adiabat.typing import FloatArray, IntArray
 
 _BLOCK: Final = 2048  # rows decided together
@@ -150,7 +150,7 @@ class KernelModel:
         outputs = np.zeros((len(self), self.machine.aims.shape[1]))
         errors = np.zeros_like(outputs)
         if len(self.heavy):
-            found = self.machine.without_each()
+            found = self.machine.leave_one_out()
             outputs[self.heavy], errors[self.heavy] = found.outputs, found.f_error
         light = np.flatnonzero(self.weight == 0.0)
         if len(light):  # the model does not know them
@@ -207,7 +207,7 @@ def _naming(ledger: Ledger, rows: IntArray, own: FloatArray) -> Iterator[None]:
     """Let a failure say which sample is much larger than the others, if one is."""
     try:
         yield
-    except (IndefiniteMatrix, NotSettled) as error:
+    except (IndefiniteMatrix, NotConverged) as error:
         if len(own) == 0 or not own.max() > _HUGE * np.median(own):
             raise
         row = int(np.argmax(own))

@@ -23,8 +23,8 @@ from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.elimination import PivotedMatrix, factored
 from adiabat.lssvm.exact_products import BLOCK_ROWS
 from adiabat.lssvm.machine import LeastSquares
-from adiabat.lssvm.moments import NotSettled
-from adiabat.lssvm.spectrum import LEAST_REST, Spectrum, leverages, without_itself
+from adiabat.lssvm.moments import NotConverged
+from adiabat.lssvm.spectrum import LEAST_REST, Spectrum, leave_one_out_outputs, leverages
 from adiabat.typing import FloatArray
 
 # Sums of the features may differ by so much from the model's, relative to those of their sizes,
@@ -137,10 +137,10 @@ def leave_one_out(machine: Any, rows: Rows) -> LeaveOneOut | LeaveOneOutRegressi
         h = leverages(matrix.quadratics(phi), matrix.total, model.intercept, s[part])
         decisive[part] = h > 1.0 - LEAST_REST
         h[decisive[part]] = 0.0
-        outputs[part] = without_itself(_aims(machine, rows.y[part]), model.decide(phi), h)
+        outputs[part] = leave_one_out_outputs(_aims(machine, rows.y[part]), model.decide(phi), h)
     singular = np.flatnonzero(decisive | machine._last_of_its_kind(rows.y))
     for row in singular:
-        outputs[row] = machine._outputs_without(rows, int(row))
+        outputs[row] = machine._leave_one_out_outputs(rows, int(row))
     decision, predictions = machine._concluded(outputs)
     ids, y = np.arange(len(rows)), np.array(rows.y)
     if is_classifier(machine):
@@ -157,7 +157,7 @@ def rho_path(machine: Any, rho: Any, rows: Rows | None) -> RhoPath:
     spectrum = Spectrum.of(model)
     try:
         machines = [spectrum.machine(model, float(value)) for value in values]
-    except (IndefiniteMatrix, NotSettled) as error:
+    except (IndefiniteMatrix, NotConverged) as error:
         raise machine._too_singular(str(error)) from error
     solutions = np.array([one.solution for one in machines])
     J = model.moments.width

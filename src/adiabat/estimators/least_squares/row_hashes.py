@@ -60,7 +60,7 @@ class _Part:
         new = np.sort(new)
         return _Part(self.salt, np.insert(self.hashes, np.searchsorted(self.hashes, new), new))
 
-    def without(self, gone: Hashes) -> tuple[_Part, npt.NDArray[np.bool_]]:
+    def removing(self, gone: Hashes) -> tuple[_Part, npt.NDArray[np.bool_]]:
         """Without hashes, each as often as it is given; and which of them were there."""
         unique, inverse = np.unique(gone, return_inverse=True)
         first = np.searchsorted(self.hashes, unique)
@@ -102,7 +102,7 @@ class RowHashes:
         parts = []
         for part in self._parts:
             if len(left):
-                part, found = part.without(_hashed(rows, part.salt)[left])
+                part, found = part.removing(_hashed(rows, part.salt)[left])
                 left = left[~found]
             parts.append(part)
         if len(left):
@@ -134,7 +134,7 @@ class RowHashes:
             place = self._place(part.salt)
             missing = len(part.hashes)
             if place is not None:
-                parts[place], found = parts[place].without(part.hashes)
+                parts[place], found = parts[place].removing(part.hashes)
                 missing = int(np.sum(~found))
             if missing:
                 raise NotLearnedError(

@@ -149,7 +149,7 @@ class ScaledWhatIf(ScaledMachine):
         else:
             if y is not None or sample_weight is not None:
                 raise ValueError("y and sample_weight go with X, and X is not given; pass X, too")
-            view = self._without(removed)
+            view = self._copy_removing(removed)
         both = [(each.estimator_, each.scaler_.transform(points)) for each in (self, view)]
         if is_classifier(machine):
             classes = np.unique(joined(machine.classes_, view.estimator_.classes_))
@@ -193,7 +193,7 @@ class ScaledWhatIf(ScaledMachine):
         y, score = prepared(machine, points, y_val, loss)
         everyone = list(range(len(self._model)))
         return changes_of_loss(
-            self._model, everyone, _lost_without, (self, points, y, score), n_jobs
+            self._model, everyone, _loss_after_removal, (self, points, y, score), n_jobs
         )
 
     # -- within ----------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class ScaledWhatIf(ScaledMachine):
     def _holds(self, hold_scaling: bool = False) -> bool:
         return self._held_mode == "held" or hold_scaling
 
-    def _without(self, places: IntArray) -> Any:
+    def _copy_removing(self, places: IntArray) -> Any:
         """A copy with samples removed that shares kernel columns; it can be asked, not taught."""
         view: Any = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
@@ -213,7 +213,7 @@ class ScaledWhatIf(ScaledMachine):
 
     def _ask(self, places: IntArray) -> tuple[FloatArray, npt.NDArray[Any]]:
         """What the pipeline without samples says of them."""
-        view = self._without(places)
+        view = self._copy_removing(places)
         rows = view.scaler_.transform(self._raw[places])
         return said_of(self.estimator_, view.estimator_, rows, places)
 
@@ -237,8 +237,8 @@ class ScaledWhatIf(ScaledMachine):
         return np.concatenate(values), np.concatenate(predictions)
 
 
-def _lost_without(held: tuple[Any, Any, Any, Any], gone: list[int]) -> float:
+def _loss_after_removal(held: tuple[Any, Any, Any, Any], gone: list[int]) -> float:
     pipeline, points, y, score = held
-    view = pipeline._without(np.array(gone, dtype=np.int64))
+    view = pipeline._copy_removing(np.array(gone, dtype=np.int64))
     rows = view.scaler_.transform(points)
     return float(score(y, decision(pipeline.estimator_, view.estimator_, rows)))

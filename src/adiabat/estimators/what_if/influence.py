@@ -51,9 +51,9 @@ def influence(
         apart, simple = matters, []
 
     scale = _Scale(estimator, X, y, score)
-    found = changes_of_loss(model, apart, _lost_without, scale, n_jobs)
+    found = changes_of_loss(model, apart, _loss_after_removal, scale, n_jobs)
     view = shared_copy(estimator)
-    for place, moved in _values_without(estimator, simple, scale.known, n_jobs):
+    for place, moved in _values_after_removal(estimator, simple, scale.known, n_jobs):
         view._decide = lambda _, moved=moved: moved
         found.change[place] = float(score(y, decision(estimator, view, X))) - found.loss
     return replace(found, n_removals=len(matters))
@@ -70,7 +70,7 @@ class _Scale:
         return _Scale, (self.estimator, self.X, self.y, self.score)
 
 
-def _lost_without(scale: _Scale, gone: list[int]) -> float:
+def _loss_after_removal(scale: _Scale, gone: list[int]) -> float:
     estimator = scale.estimator
     view = copy_removing(estimator, np.array(gone, dtype=np.int64))
     view._decide = lambda _: scale.known.decide(view._model)
@@ -89,7 +89,7 @@ def is_simple(model: Model, place: int) -> bool:
     )
 
 
-def _values_without(
+def _values_after_removal(
     estimator: Any, places: list[int], known: PointKernel, n_jobs: int | None
 ) -> Iterator[tuple[int, FloatArray]]:
     """Each place, and decision values of all machines at the points without the sample there."""
@@ -110,14 +110,14 @@ def _values_without(
 def changes_of_loss(
     model: Model,
     places: list[int],
-    lost_without: Callable[[Any, list[int]], float],
+    loss_after_removal: Callable[[Any, list[int]], float],
     held: Any,
     n_jobs: int | None,
 ) -> Influence:
     """What becomes of the loss without each of these samples; without the others it stays."""
     with blas_held():
-        start = lost_without(held, [])
-        found = ask_each(lost_without, held, [[place] for place in places], n_jobs)
+        start = loss_after_removal(held, [])
+        found = ask_each(loss_after_removal, held, [[place] for place in places], n_jobs)
     change = np.zeros(len(model))
     change[places] = np.array(found) - start
     return Influence(model.ledger.ids, change, start, len(places))

@@ -178,7 +178,7 @@ def _remove_some(
             for batch in gen_batches(len(part), leaver.at_once):
                 if stop is not None and stop.is_set():
                     return found
-                removals = leaver.without([place for _, place in part[batch]], ask)
+                removals = leaver.removals([place for _, place in part[batch]], ask)
                 found += removals
                 if tick is not None:
                     tick(len(removals))
@@ -203,13 +203,13 @@ class _Leaver:
         """How many should leave in one call."""
         return 1 if self._remover is None else self._remover.at_once
 
-    def without(self, places: list[int], ask: bool) -> list[Removal]:
+    def removals(self, places: list[int], ask: bool) -> list[Removal]:
         """What becomes of f at each sample; `ask`: as far as its sign is certain."""
         rows = [self._rows(place) for place in places]
         totals = [self._total(place) for place in places]
         found: list[Removal | None] = [None] * len(places)
         if self._remover is not None:
-            found = self._remover.without(rows, totals, ask)
+            found = self._remover.removals(rows, totals, ask)
         return [
             removal if removal is not None else self._by_trial(own, total, ask)
             for removal, own, total in zip(found, rows, totals, strict=True)
@@ -218,7 +218,7 @@ class _Leaver:
     def _by_trial(self, rows: IntArray, total: float, ask: bool) -> Removal:
         if self._trial is None:
             self._trial = Trial(self._model.solver, self._key)
-        removal = self._trial.without(rows, total, ask)
+        removal = self._trial.removal(rows, total, ask)
         if self._points is None:
             return removal
         return replace(removal, elsewhere=self._trial.elsewhere(self._points))

@@ -247,7 +247,7 @@ class Preview:
     sets : tuple of ndarray
         In which set each of them is before and after: ``"MARGIN"``, ``"ERROR"``, ``"RESERVE"``.
     certificate : Certificate
-        The judge's word on the model after.
+        The certificate of the model after the update.
 
     Examples
     --------
