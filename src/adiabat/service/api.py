@@ -339,7 +339,8 @@ def change_body(done: Done) -> dict[str, Any]:
 
 def preview_body(outcome: Outcome) -> dict[str, Any]:
     """What a change would do."""
-    names = {field.name for field in fields(outcome)} & set(schemas.PreviewBody.model_fields)
+    known = {field.name for field in fields(outcome)}
+    names = [name for name in schemas.PreviewBody.model_fields if name in known]
     found: dict[str, Any] = plain({name: getattr(outcome, name) for name in names})
     return found
 
