@@ -32,8 +32,8 @@ class Found:
     seconds: float
 
 
-def torn_reads(store, reads, threads, most_seconds=600.0, published=False):
-    """Read so often through `threads` threads while labels are turned and rows come and go."""
+def torn_reads(store, reads, threads, most_seconds=600.0, published=False, least_states=1):
+    """Read so often, over so many states, through `threads` threads while labels are turned."""
     questions = people(QUESTIONS.start, QUESTIONS.stop)
     states = {store.predictor.hash: store.predict(questions)["decision"]}
     seen, raised = [], []
@@ -52,7 +52,8 @@ def torn_reads(store, reads, threads, most_seconds=600.0, published=False):
                     mine.append(store.predict(questions)["decision"])
             except Exception as error:
                 raised.append(repr(error))
-            if len(mine) >= reads // threads or time.monotonic() - started > most_seconds:
+            enough = len(mine) >= reads // threads and len(states) >= least_states
+            if enough or time.monotonic() - started > most_seconds:
                 break
         seen.append(np.unique(np.array(mine), axis=0))
         counts.append(len(mine))
