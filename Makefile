@@ -24,7 +24,7 @@ SOURCES := $(shell find src -not -path '*/__pycache__*') meson.build meson.optio
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full quick fuzz mutants test-levels test-c test-aarch64 test-windows test-clang \
-  test-sklearn test-browser \
+  test-sklearn test-browser walk \
   checked sanitize sanitize-memory sanitize-threads lint format bench gallery docs papers package clean
 .DELETE_ON_ERROR:
 
@@ -43,6 +43,7 @@ help:
 	@echo 'make test-windows  the same for Windows  (mingw-w64, wine)'
 	@echo 'make test-clang    the tests of the core, compiled by Clang'
 	@echo "make test-sklearn  scikit-learn's own tests of its SVMs, on ours"
+	@echo "make walk          a newcomer's first hour, with the wheel in an empty environment"
 	@echo 'make lint      style, types, and the direction of imports'
 	@echo 'make format    rewrite the sources in the house format'
 	@echo 'make bench     measure against refitting with other libraries'
@@ -164,6 +165,13 @@ test-browser: package $(VENV)/.has-test
 test-sklearn: package $(VENV)/.has-test
 	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -c /dev/null -p no:cacheprovider \
 	  -p scikit_learn_suite.plugin --pyargs sklearn.svm.tests.test_svm sklearn.svm.tests.test_sparse
+
+# The wheel, an environment with nothing else in it, the tour, and a pipeline of one's own.
+walk: package
+	rm -rf build/wheel
+	$(WITH_PATH) $(PIP) wheel --no-build-isolation --no-deps --wheel-dir build/wheel \
+	  --config-settings=build-dir=$(VENV)/build .
+	$(PY) tests/walks/newcomer.py build/wheel/*.whl
 
 lint: $(VENV)/.has-lint
 	$(BIN)/ruff check --output-format=concise .

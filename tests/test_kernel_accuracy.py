@@ -73,7 +73,7 @@ def families(p: int) -> dict[str, FloatArray]:
     return found
 
 
-@pytest.mark.rotates(2)
+@pytest.mark.rotates(4)
 @pytest.mark.parametrize("p", [1, 3, 20, 32, 33, 100, 784])
 @pytest.mark.parametrize("name", BOUNDS)
 def test_values_are_right_to_the_last_few_bits(name: str, p: int) -> None:

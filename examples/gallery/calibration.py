@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Probabilities from leave-one-out
+"""
+Probabilities from leave-one-out
+================================
 
 The curve from decision values to probabilities, by Platt's sigmoid and by Venn-Abers. Samples stand
 at 0 or 1 where the model without them decides; both curves are fitted on these, and forget a sample

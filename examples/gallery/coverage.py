@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Coverage against level
+"""
+Coverage against level
+======================
 
 How many of 1,000 new targets lie in their intervals, at every level, on one training set of 100
 samples. The line of the guarantee is an average over training sets; one of them may be above or

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Intervals of a regression
+"""
+Intervals of a regression
+=========================
 
 Ends of the intervals in which nine of ten new targets lie, by three methods. The full conformal one
 tries every target that a row could have; jackknife+ takes the models without each sample; split

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A martingale through a drift
+"""
+A martingale through a drift
+============================
 
 Labels turn around after sample 150. Each sample is given its exact p-value before it is learned,
 and two gamblers bet against exchangeability: at odds of 100 there is an alarm, which on a stream

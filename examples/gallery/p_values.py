@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""P-values of digits
+"""
+P-values of digits
+==================
 
 Full conformal p-values of twelve handwritten digits that the model has not seen, one column for
 each label that they could have, dark where no training digit would be as strange. The true label

@@ -212,3 +212,7 @@ class StoreLockedError(StoreError, TimeoutError):
 
     The message says who holds the lock. What to do: wait for it, or raise ``wait``.
     """
+
+
+class StoreUpgradeWarning(UserWarning):
+    """A store of an older release is brought up to date; the message says how."""

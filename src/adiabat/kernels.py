@@ -7,7 +7,7 @@ rbf             exp(-gamma ||x - z||^2)
 poly            (gamma <x, z> + coef0) ^ degree
 laplacian       exp(-gamma ||x - z||_1)
 chi2            exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j)), 0/0 = 0
-callable        k(X, Z) -> array of shape (len(X), len(Z))
+callable        k(X, Z) -> array of shape (len(X), len(Z)), of numbers or of anything else
 precomputed     given by the caller, never evaluated here
 ==============  ========================================================
 
@@ -44,6 +44,8 @@ KernelFunction: TypeAlias = Callable[[Any, Any], Any]
 #: The names accepted by `make_kernel`.
 KERNEL_NAMES: Final = ("chi2", "laplacian", "linear", "poly", "precomputed", "rbf")
 
+#: The largest degree of ``poly``.
+MOST_DEGREE: Final = 1_000
 #: Part of nonzero entries up to which products by these alone are faster.
 SPARSE_PART: Final = 1.0 / 3.0
 # Rows against which it pays to look for the zeros of dense rows, and features from which on.
@@ -63,7 +65,7 @@ class Kernel:
 
     name: str
     gamma: float = 0.0
-    degree: int = 3
+    degree: float = 3
     coef0: float = 0.0
     function: KernelFunction | None = None
     origin: FloatArray | None = None
@@ -116,6 +118,13 @@ class Kernel:
                 nonzeros.append(A)
                 return nonzeros.view()
         return Rows.dense(A)
+
+    @property
+    def is_semidefinite(self) -> bool:
+        """Whether it is positive semidefinite by its formula, on any rows."""
+        if self.name == "poly":
+            return self.degree == int(self.degree) and self.coef0 >= 0.0
+        return self.name not in ("precomputed", "callable")
 
     @property
     def is_nonnegative(self) -> bool:
@@ -173,7 +182,7 @@ class Kernel:
             raise ValueError(f"kernel={name!r} is not one of {', '.join(KERNEL_NAMES)}")
         if not _is_number(gamma) or gamma < 0.0:
             raise ValueError(f"kernel gamma={gamma!r} must be a finite number >= 0")
-        degree, coef0 = _poly_parameters(name, fields["degree"], fields["coef0"])
+        degree, coef0 = _poly_parameters(fields["degree"], fields["coef0"])
         if origin is not None:
             if not isinstance(origin, list) or not all(map(_is_number, origin)):
                 raise ValueError("kernel origin must be a list of finite numbers, one per feature")
@@ -184,7 +193,8 @@ class Kernel:
     def _call(self, A: Any, B: Any) -> FloatArray:
         assert self.function is not None
         shape = (A.shape[0], B.shape[0])
-        block = dense_values(self.function(A, B), shape, f"kernel={self.function!r}")
+        values = self.function(as_given(A), as_given(B))
+        block = dense_values(values, shape, f"kernel={self.function!r}")
         return _require_finite(block, repr(self.function))
 
     def _from_origin(self, A: Any) -> Any:
@@ -199,11 +209,12 @@ def make_kernel(
     kernel: str | KernelFunction,
     *,
     gamma: str | float,
-    degree: int,
+    degree: float,
     coef0: float,
     X: Any,
     sample_weight: Any = None,
     shift_free: bool = False,
+    inspected: bool = False,
 ) -> Kernel:
     """Settle a kernel's parameters on the training rows `X`.
 
@@ -211,9 +222,10 @@ def make_kernel(
     in `resolve_gamma`, which `sample_weight` is for; `degree` and `coef0` belong to ``poly``.
     `shift_free` says that the weights sum to zero, so that a common offset of the features only
     moves b: ``linear`` may then measure from an origin, and keep the digits that the offset would
-    take.
-    Raises `IndefiniteKernelError` for ``"sigmoid"`` and for ``"poly"`` with a negative `coef0`,
-    and ValueError for an unknown name or a parameter out of range.
+    take. `inspected` says that kernel values will be looked at: ``poly`` may then have a
+    fractional `degree` or a negative `coef0`, with which it is semidefinite on some rows only.
+    Raises `IndefiniteKernelError` for ``"sigmoid"``, and ValueError for an unknown name or a
+    parameter out of range.
 
     Examples
     --------
@@ -236,7 +248,12 @@ def make_kernel(
             f"kernel={kernel!r} is unknown; choose one of {', '.join(KERNEL_NAMES)}, or pass a "
             "function k(X, Z) -> array of shape (len(X), len(Z))"
         )
-    degree, coef0 = _poly_parameters(kernel, degree, coef0)
+    degree, coef0 = _poly_parameters(degree, coef0)
+    if kernel == "poly" and not (inspected or Kernel(kernel, 1.0, degree, coef0).is_semidefinite):
+        raise IndefiniteKernelError(
+            f"degree={degree!r} and coef0={coef0!r} can make kernel='poly' indefinite, so that "
+            "there is no unique optimum to follow; use a whole degree and coef0 >= 0"
+        )
     if kernel == "precomputed":
         return Kernel(kernel, degree=degree, coef0=coef0)
     if kernel == "linear":
@@ -277,17 +294,18 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 
 
-def _poly_parameters(kernel: str, degree: Any, coef0: Any) -> tuple[int, float]:
-    if not _is_number(degree) or degree < 0 or degree != int(degree):
-        raise ValueError(f"degree={degree!r} must be a whole number >= 0")
+def _poly_parameters(degree: Any, coef0: Any) -> tuple[float, float]:
+    # below 1 the slope at 0 is infinite, and with it what rounding does to a value
+    if not _is_number(degree) or not (degree >= 1 or degree == 0) or degree > MOST_DEGREE:
+        raise ValueError(f"degree={degree!r} must be 0, or from 1 to {MOST_DEGREE:,}")
     if not _is_number(coef0):
         raise ValueError(f"coef0={coef0!r} must be a finite number")
-    if kernel == "poly" and coef0 < 0.0:
-        raise IndefiniteKernelError(
-            f"coef0={coef0!r} makes kernel='poly' indefinite, so there is no unique optimum to "
-            "follow; use coef0 >= 0"
-        )
-    return int(degree), float(coef0)
+    return int(degree) if degree == int(degree) else float(degree), float(coef0)
+
+
+def as_given(A: Any) -> Any:
+    """Rows as a callable gets them: what is not numbers, and has no columns, as a list."""
+    return A[:, 0].tolist() if A.dtype == object and A.shape[1] == 1 else A
 
 
 def _as_rows(A: Any) -> Any:

@@ -245,24 +245,28 @@ static void test_downdates(void)
 
 /* -- products --------------------------------------------------------------------------------- */
 
-static void test_panels(void)
+static void test_runs(void)
 {
-    enum { WIDTH = 128, PANELS = 3, ROWS = 20 };
+    enum { WIDTH = 128, PANELS = 3, RUNS = 6, ROWS = 20 };
     double *data[PANELS], *coef = numbers(WIDTH * PANELS), out[ROWS];
-    ptrdiff_t panels[] = {2, 0};
+    ptrdiff_t panel[RUNS] = {2, 0, 0, 1, 1, 1}, from[RUNS] = {0, 8, 64, 0, 24, 120};
+    ptrdiff_t length[RUNS] = {WIDTH, 8, 40, 16, 72, 8}, first[RUNS];
+    const double *top[RUNS];
     long long rows[ROWS];
     for (int p = 0; p < PANELS; p++)
         data[p] = numbers(2 * ROWS * WIDTH);
     for (int i = 0; i < ROWS; i++)
         rows[i] = (7 * i + 3) % (2 * ROWS);
-    for (ptrdiff_t n = 0; n <= 2; n++) {
-        TABLE.multiply_panels(data, panels, n, WIDTH, rows, ROWS, coef, out);
+    for (int k = 0; k < RUNS; k++)
+        top[k] = data[panel[k]] + from[k], first[k] = panel[k] * WIDTH + from[k];
+    for (ptrdiff_t n = 0; n <= RUNS; n++) {
+        TABLE.multiply_runs(top, first, length, n, WIDTH, rows, ROWS, coef, out);
         for (int i = 0; i < ROWS; i++) {
             double sum = 0.0;
-            for (ptrdiff_t p = 0; p < n; p++)
-                for (int j = 0; j < WIDTH; j++)
-                    sum += data[panels[p]][rows[i] * WIDTH + j] * coef[panels[p] * WIDTH + j];
-            expect(fabs(out[i] - sum) < 1e-12, "rows of panels", n, i);
+            for (ptrdiff_t k = 0; k < n; k++)
+                for (int j = 0; j < length[k]; j++)
+                    sum += top[k][rows[i] * WIDTH + j] * coef[first[k] + j];
+            expect(fabs(out[i] - sum) < 1e-12, "rows of runs", n, i);
         }
     }
 }
@@ -531,7 +535,7 @@ int main(void)
     test_stalls();
     test_solves();
     test_downdates();
-    test_panels();
+    test_runs();
     test_kernel_values();
     test_twofold();
     test_whole();

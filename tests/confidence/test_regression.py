@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold
@@ -13,7 +11,7 @@ from adiabat import LSSVR, SVR, KernelLSSVR
 from adiabat.engine import newcomers
 
 from .brute_force import inside, regression_with, residuals_at
-from oracles.kinds import as_kind
+from .fine_grid import near_an_end, of_family, p_value, wrong_targets
 from oracles.problems import FAMILIES
 
 RNG = np.random.default_rng(2)
@@ -30,47 +28,17 @@ KINDS = {
 }
 
 
-def p_value(residuals: Any) -> float:
-    return float(1 + np.sum(residuals[:-1] >= residuals[-1] - 1e-8)) / len(residuals)
-
-
-def doubtful(parts: Any, z: float) -> bool:
-    return bool(np.min(np.abs(parts - z)) < 1e-6)
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 def test_regions_are_those_of_refits_on_a_grid(name):
-    rng = np.random.default_rng(11)
-    problem = as_kind(FAMILIES[name](rng), "svr", rng)
-    known = problem.X, problem.y, problem.sample_weight
-    model = SVR(**problem.params).fit(*known)
-    x = problem.draw(rng, 1).X[0]
-    levels = [0.3, 0.85]
-    _, (regions,) = model.predict_region(x[None, :], levels)
-    ends = np.concatenate(regions)
-    grid = np.concatenate([
-        np.linspace(ends.min() - 1.0, ends.max() + 1.0, 25), ends.ravel() - 1e-5,
-        ends.ravel() + 1e-5,
-    ])  # fmt: skip
-    other = regression_with(problem.params, *known, x)
-    for z in grid:
-        p = p_value(residuals_at(other, problem.X, problem.y, x, float(z)))
-        for level, parts in zip(levels, regions, strict=True):
-            if not doubtful(parts, z):
-                assert inside(parts, z) == (p > 1.0 - level + 1e-12), (z, p, level)
+    compared, wrong = of_family(name, 25, [0.3, 0.85])
+    assert compared > 40 and wrong == []
 
 
 def test_a_fine_grid():
-    rows, targets = X[:24], Y[:24]
-    model = SVR(C=3.0, gamma=0.5, epsilon=0.6).fit(rows, targets)
-    levels = [0.2, 0.5, 0.9]
-    _, (regions,) = model.predict_region(Z[:1], levels)
-    other = regression_with(model.get_params(), rows, targets, np.ones(24), Z[0])
-    for z in np.linspace(-4.0, 4.0, 200):
-        p = p_value(residuals_at(other, rows, targets, Z[0], float(z)))
-        for level, parts in zip(levels, regions, strict=True):
-            if not doubtful(parts, z):
-                assert inside(parts, z) == (p > 1.0 - level + 1e-12)
+    params = {"C": 3.0, "gamma": 0.5, "epsilon": 0.6}
+    known = X[:24], Y[:24], np.ones(24)
+    compared, wrong = wrong_targets(params, known, Z[0], [0.2, 0.5, 0.9], 200)
+    assert compared > 590 and wrong == []
 
 
 def test_regions_may_have_several_parts():
@@ -99,7 +67,7 @@ def test_regions_of_every_kind(name):
             rows, targets = np.vstack([X, x[None, :]]), np.append(Y, z)
             residuals = np.abs(targets - make().fit(rows, targets).predict(rows))
             for level, parts in zip((0.5, 0.9), by_level, strict=True):
-                if not doubtful(parts, z):
+                if not near_an_end(parts, z):
                     assert inside(parts, z) == (p_value(residuals) > 1.0 - level + 1e-12)
 
 

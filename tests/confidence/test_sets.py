@@ -53,12 +53,15 @@ def test_a_fold_that_takes_a_class_with_it():
 def test_the_bound_across_folds():
     X, y, Z = three_classes()
     model = SVC(gamma=0.5).fit(X, y)
-    # 60 samples in 5 folds of 12: 2 alpha + min(2 (1 - alpha) 4 / 65, 11 / 72)
+    # 60 samples in 5 folds of 12: 2 alpha + min(2 (1 - alpha) 4 / 65, (1 - 5/60) / 6)
     said = model.predict_set(Z, 0.9, method="cross", cv=5).guarantee
     assert said.coverage[0] == pytest.approx(1 - 0.2 - 2 * 0.9 * 4 / 65)
     # 60 folds of 1: the second is 0
     said = model.predict_set(Z[:1], 0.9, method="cross", cv=60).guarantee
     assert said.coverage[0] == pytest.approx(0.8)
+    # 30 folds of 2: the second is the smaller, (1 - 30/60) / 31
+    said = model.predict_set(Z[:1], 0.9, method="cross", cv=30).guarantee
+    assert said.coverage[0] == pytest.approx(0.8 - 0.5 / 31)
     # folds of different sizes: the first alone
     said = model.predict_set(Z[:1], 0.9, method="cross", cv=7).guarantee
     assert said.coverage[0] == pytest.approx(0.8 - 1.8 * 6 / 67)

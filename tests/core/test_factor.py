@@ -350,19 +350,19 @@ def test_tidying_keeps_what_is_there() -> None:
     for position in (19, 7, 0):
         factor.drop(position)
     rows = factor.rows.tolist()
-    factor.tidy()
+    factor.wipe_removed()
     assert_is_factor_of(factor, K, rows)
     rows += grow(factor, K, [30, 31])
     assert_is_factor_of(factor, K, rows)
     empty = Factor(1.0, DEPENDENT)
-    empty.tidy()
+    empty.wipe_removed()
     assert empty.size == 0
 
 
 def test_ranks_close_when_other_rows_are_gone() -> None:
     K = KERNELS["regular"]
     factor = rebuilt(K, np.array([4, 9, 2]), shift_of(K))
-    factor.close_ranks(np.array([0, 3, 5]))
+    factor.renumber(np.array([0, 3, 5]))
     assert factor.rows.tolist() == [2, 6, 1]
 
 

@@ -59,9 +59,10 @@ class Mirror:
         self.gram.append(k, slots, np.ascontiguousarray(block))
         self.who = np.concatenate([self.who, new])
 
-    def claim(self, samples: IntArray) -> None:
+    def claim(self, samples: IntArray, by_group: bool = False) -> None:
         columns = VALUES[np.ix_(self.who, self.who[samples])]
-        self.gram.claim(samples, lambda rows: columns[rows])
+        groups = self.who[samples] % 3 if by_group else None
+        self.gram.claim(samples, lambda rows: columns[rows], groups)
 
     def remove(self, samples: IntArray) -> None:
         left = len(self.who) - len(np.unique(samples))
@@ -116,6 +117,10 @@ class GramStory(RuleBasedStateMachine):
     @rule(seed=st.integers(0, 9), part=PARTS)
     def claim_slots(self, seed: int, part: float) -> None:
         self.claim(seed, part)
+
+    @rule(seed=st.integers(0, 9), part=PARTS)
+    def claim_slots_by_group(self, seed: int, part: float) -> None:
+        self.mirror.claim(self.some(self.mirror.without_slot(), seed, part), by_group=True)
 
     def claim(self, seed: int, part: float) -> None:
         self.mirror.claim(self.some(self.mirror.without_slot(), seed, part))
@@ -343,3 +348,21 @@ def test_nothing_there() -> None:
     gram.gather(np.arange(3), np.empty(0, dtype=np.int64), np.empty((3, 0)))
     gram.release(np.ones(3, dtype=bool), 0)
     assert gram.n_slots == 0
+
+
+def test_columns_of_a_group_share_no_line_of_the_cache_with_others() -> None:
+    mirror = Mirror()
+    mirror.append(90)
+    rng = np.random.default_rng(0)
+    for part in np.array_split(rng.permutation(90), 7):
+        mirror.claim(part, by_group=True)
+        mirror.check()
+    mirror.remove(rng.permutation(90)[:40])
+    mirror.claim(mirror.without_slot(), by_group=True)
+    mirror.check()
+    strips = [
+        {int(who) % 3 for who in mirror.who[owners[owners >= 0]]}
+        for owners in mirror.gram.owner.reshape(-1, 8)
+    ]
+    assert max(len(groups) for groups in strips) == 1
+    assert sum(bool(groups) for groups in strips) <= 90 // 8 + 3

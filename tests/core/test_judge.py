@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adiabat._core import thread_pool
-from adiabat._core.judge import verdict, weigh
+from adiabat._core.judge import verdict, weigh, weigh_rows
 from adiabat.certificate import Problem, Verdict, judge
 
 WIDTH = 40
@@ -50,6 +50,33 @@ def test_weigh_refuses_what_does_not_fit() -> None:
         weigh(panels, np.ones((WIDTH, 1)), np.empty((4, 1)))
     with pytest.raises(ValueError, match="weights"):
         weigh(panels, np.ones((2 * WIDTH, 2)), np.empty((4, 1)))
+
+
+@pytest.mark.parametrize("part", [0.0, 0.02, 0.2, 0.6, 1.0])
+@pytest.mark.parametrize("n", [1, 33, 700])
+def test_weigh_rows_is_a_product_of_some_rows(threads: int, part: float, n: int) -> None:
+    rng = np.random.default_rng(n)
+    panels = [rng.standard_normal((n + 3, WIDTH)) for _ in range(4)]
+    weights = rng.standard_normal(4 * WIDTH)
+    weights[rng.random(len(weights)) >= part] = 0.0
+    weights[WIDTH : 2 * WIDTH] = weights[8:16] = 0.0
+    panels[1][:] = panels[0][:, 8:16] = np.nan  # lines without a weight are not read
+    rows = rng.integers(0, n, 2 * n)
+    out = np.full(len(rows), np.nan)
+    weigh_rows(panels, weights, rows, out)
+    expected = np.nan_to_num(np.hstack(panels))[rows] @ weights
+    np.testing.assert_allclose(out, expected, rtol=0.0, atol=1e-12)
+
+
+def test_weigh_rows_refuses_what_does_not_fit() -> None:
+    panels, rows = [np.ones((5, WIDTH)), np.ones((4, WIDTH))], np.arange(4)
+    for wrong in (np.array([0, 1, 2, 4]), np.array([-1, 0, 1, 2])):
+        with pytest.raises(ValueError, match="not there"):
+            weigh_rows(panels, np.ones(2 * WIDTH), wrong, np.empty(4))
+    with pytest.raises(ValueError, match="weights"):
+        weigh_rows(panels, np.ones(WIDTH), rows, np.empty(4))
+    with pytest.raises(ValueError, match="rows"):
+        weigh_rows(panels, np.ones(2 * WIDTH), rows, np.empty(3))
 
 
 def problem(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:

@@ -53,6 +53,23 @@ def test_a_pair_of_equal_rows_goes_to_the_nearer_bound() -> None:
     assert d.tolist() == [-0.3, 0.3]
 
 
+def test_a_pair_lands_on_its_bound_exactly() -> None:
+    """The way to the bound, added to where a row was, would round beside it."""
+    u, bound = -0.54, 1.86
+    assert u + (bound - u) > bound
+
+    def write(places: npt.NDArray[np.int64], out: Vector) -> None:
+        out[:, :2] = 1.0
+
+    for up, ends in ((0, [bound, -9.0]), (1, [9.0, -bound])):
+        starts = np.array([u, 5.0] if up == 0 else [-5.0, -u])
+        lo, hi = np.array([-9.0, -9.0]), np.array([9.0, 9.0])
+        (hi if up == 0 else lo)[up] = ends[up]
+        pairs = Pairs(np.array([-1.0, 1.0]), starts, lo, hi, np.ones(2), FLAT, 1 << 20)
+        pairs.descend(1e-9, 1, write)
+        assert pairs.u[up] == ends[up]
+
+
 def test_differences_within_the_tolerance_move_nobody() -> None:
     H, g = np.eye(3), np.array([0.0, 0.5, 1.0])
     lo, hi = -np.ones(3), np.ones(3)
@@ -135,30 +152,46 @@ def test_little_room_changes_nothing_but_how_often_they_are_asked() -> None:
     assert least.calls > little.calls
 
 
-@pytest.mark.parametrize(("n", "ahead", "room"), [(30, 0, 1 << 20), (1_800, 0, 0), (1_800, 8, 0)])
-def test_rows_of_one_sample_are_asked_for_once(n: int, ahead: int, room: int) -> None:
+def test_rows_that_are_left_out_for_a_while_end_where_they_belong() -> None:
+    """Most rows are far from the others, some of them come near on the way."""
+    rng = np.random.default_rng(5)
+    A = rng.standard_normal((900, 6))
+    g = np.where(rng.random(900) < 0.8, 40.0, 1.0) * rng.standard_normal(900)
+    problem = Box(np.ascontiguousarray(A @ A.T), g, -np.full(900, 0.02), np.full(900, 0.02))
+    for room in (problem.H.nbytes, 0):
+        u, _ = solved(problem, room, 0)
+        assert abs(u.sum()) <= 1e-12
+        assert widest_pair(problem, u) <= 1.01e-4
+    exact = batch_qp.solve(problem.H, -problem.g, problem.lo, problem.hi, 0.0)
+    assert value(problem, u) == pytest.approx(exact.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 50.0])
+@pytest.mark.parametrize("n", [30, 700])
+def test_a_row_with_a_jump_is_two_rows(n: int, epsilon: float) -> None:
+    """Regression: the rows of a sample, one on either side of 0, as one row whose r jumps."""
     one = many(n)
-    twice = np.concatenate([np.arange(n), np.arange(n)])  # each sample has two rows
+    twice = np.concatenate([np.arange(n), np.arange(n)])
+    zero = np.zeros(n)
     problem = Box(
-        np.ascontiguousarray(one.H[np.ix_(twice, twice)]), np.append(one.g, one.g + 0.3),
-        np.append(one.lo, one.lo), np.append(one.hi, one.hi),
+        np.ascontiguousarray(one.H[np.ix_(twice, twice)]),
+        np.append(one.g - epsilon, one.g + epsilon),
+        np.append(one.lo, zero), np.append(zero, one.hi),
     )  # fmt: skip
-    found = []
-    for samples in (None, twice):
-        values = Counted(problem.H)
-        pairs = Pairs(*_parts(problem), FLAT, room, ahead, samples)
-        pairs.descend(1e-4, 10_000_000, values)
-        found.append((pairs.u.copy(), values))
-    (u, apart), (v, together) = found
-    np.testing.assert_array_equal(u, v)
-    assert len(together.asked) < len(apart.asked)
-    assert max(together.asked) < n
+    own, jump = one.H.diagonal().copy(), np.full(n, 2.0 * epsilon)
+    start = np.linspace(-0.05, 0.05, n)
+    g = one.g + one.H @ start - epsilon
+    pairs = Pairs(g, start, one.lo, one.hi, own, FLAT, one.H.nbytes, 0, 0, jump)
+    pairs.descend(1e-6, 10_000_000, Counted(one.H))
+    u = np.append(np.minimum(pairs.u, 0.0), np.maximum(pairs.u, 0.0))
+    assert abs(u.sum() - start.sum()) <= 1e-12
+    assert widest_pair(problem, u) <= 1.01e-6
 
 
 def test_few_rows_are_asked_for_at_once() -> None:
     problem = box(60, 8)
     values = Counted(problem.H)
-    pairs = Pairs(*_parts(problem), FLAT, 1 << 20)
+    pairs = Pairs(*_parts(problem), FLAT, 1 << 20, 0, 60)
     pairs.descend(1e-6, 100_000, values)
     assert values.calls == 1 and values.asked == list(range(60))
 

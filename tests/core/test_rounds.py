@@ -73,13 +73,13 @@ def test_a_weight_is_at_its_bound_where_nobody_sees_the_difference() -> None:
     rig.u[0] = 5e6
     rig.rounds.measure(5e6)
     rows = np.array([1])
-    assert rig.rounds.settled(rows, np.array([1e-26]))[0] == 0.0
-    rig.rounds.hide(np.full(N, 1e-7))
-    assert rig.rounds.settled(rows, np.array([1e-26]))[0] == 1e-26  # f moves by 1e6
-    assert rig.rounds.settled(rows, np.array([1e-40]))[0] == 0.0
+    assert rig.rounds.snap_to_bounds(rows, np.array([1e-26]))[0] == 0.0
+    rig.rounds.set_unseen(np.full(N, 1e-7))
+    assert rig.rounds.snap_to_bounds(rows, np.array([1e-26]))[0] == 1e-26  # f moves by 1e6
+    assert rig.rounds.snap_to_bounds(rows, np.array([1e-40]))[0] == 0.0
     rig.u[0], rig.u[1] = 0.0, 1e-30  # now the others are tiny, and the sum is of them
     rig.rounds.measure(0.0)
-    assert rig.rounds.settled(np.array([2]), np.array([3e-30]))[0] == 3e-30
+    assert rig.rounds.snap_to_bounds(np.array([2]), np.array([3e-30]))[0] == 3e-30
 
 
 def test_boxes_are_entered_and_who_leaves_is_named() -> None:
@@ -162,7 +162,7 @@ def test_a_look_brings_residuals_up_and_says_what_was_gained() -> None:
     assert who.tolist() == moved.tolist() and len(without_column) == 0
     old = rig.r[rows].copy()
     gain = rig.rounds.look(rows, who, 0.2)
-    assert rig.rounds.stir == pytest.approx(np.sqrt(np.mean((rig.r[rows] - old) ** 2)))
+    assert rig.rounds.rms_change == pytest.approx(np.sqrt(np.mean((rig.r[rows] - old) ** 2)))
     np.testing.assert_allclose(rig.r[watched], fresh[watched], atol=EXACT)
     assert not np.allclose(rig.r[~watched], fresh[~watched])
     # by the trapezoid rule on r, of which b + db / 2 belongs to the constraint

@@ -8,12 +8,12 @@ import pytest
 
 from adiabat._core.rows import (
     codes_in,
+    delete_entries,
     mark,
     nonzero,
     roundings,
     typical_size,
     violations,
-    without,
 )
 
 
@@ -21,11 +21,11 @@ from adiabat._core.rows import (
 @pytest.mark.parametrize("gone", [[], [0], [9], [0, 9], [3, 4, 5], list(range(10))])
 def test_without_some(dtype: type, gone: list[int]) -> None:
     values = np.arange(10).astype(dtype)
-    left = without(values, np.array(gone, dtype=np.int64))
+    left = delete_entries(values, np.array(gone, dtype=np.int64))
     assert left.dtype == values.dtype and not np.shares_memory(left, values)
     np.testing.assert_array_equal(left, np.delete(values, gone))
     for more in (values[:0], values[2:5]):
-        joined = without(values, np.array(gone, dtype=np.int64), more)
+        joined = delete_entries(values, np.array(gone, dtype=np.int64), more)
         assert joined.dtype == values.dtype
         np.testing.assert_array_equal(joined, np.concatenate([np.delete(values, gone), more]))
 
@@ -33,7 +33,7 @@ def test_without_some(dtype: type, gone: list[int]) -> None:
 @pytest.mark.parametrize("gone", [[10], [-1], [3, 3], [4, 2]])
 def test_positions_must_ascend_within(gone: list[int]) -> None:
     with pytest.raises(IndexError, match="ascend"):
-        without(np.arange(10.0), np.array(gone, dtype=np.int64))
+        delete_entries(np.arange(10.0), np.array(gone, dtype=np.int64))
 
 
 def test_codes() -> None:

@@ -72,7 +72,7 @@ def test_models_are_those_of_plain_products(
 ) -> None:
     y = ROWS @ np.linspace(-1.0, 1.0, 40) + 0.3 * np.random.default_rng(2).standard_normal(260)
     y = np.sign(y) if estimator is SVC else y
-    monkeypatch.setattr(features, "THIN", -1)
+    monkeypatch.setattr(features, "FEW_FEATURES", -1)
 
     def learned(X: object) -> SVC | SVR:
         model = estimator(C=2.0, kernel=name, solver=solver).fit(X[:150], y[:150])

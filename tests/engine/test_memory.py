@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What does not fit in memory is refused beforehand, and the model is as it was."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from adiabat import SVC
+from adiabat import LSSVC, SVC, KernelLSSVC, create_store
 from adiabat.engine import memory
 from adiabat.engine.memory import available_bytes, estimated_bytes, readable, require_room
 
@@ -37,3 +39,42 @@ def test_the_estimate_is_that_of_columns_and_half_as_many_again() -> None:
     found = available_bytes()
     assert found is None or found > 0.0
     assert readable(3.2e6) == "3.2 MB"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (
+            KernelLSSVC(gamma=1.0),
+            "Holding a kernel matrix of 40 samples and its inverse needs about 76.8 kB",
+        ),
+        (LSSVC(), "Holding the second moments of 30 features needs about 57.6 kB"),
+    ],
+)
+def test_matrices_that_do_not_fit_are_refused(
+    model: object, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 30)), np.arange(40) % 2
+    monkeypatch.setattr(memory, "_WORTH_ASKING", 0.0)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 5e4)
+    with pytest.raises(MemoryError, match=said):
+        model.fit(X, y)  # type: ignore[attr-defined]
+    assert not hasattr(model, "last_update_")
+
+
+def test_a_store_that_has_no_room_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    store = create_store(tmp_path / "model", "svc", label="y", gamma=1.0)
+    store.learn(X[:20], y[:20], ids=range(20))
+    before = store.head()
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "_WORTH_ASKING", 0.0)
+        patch.setattr(memory, "available_bytes", lambda: 1000.0)
+        with pytest.raises(MemoryError, match="more kernel columns"):
+            store.learn(X[20:], y[20:], ids=range(20, 60))
+    assert store.head() == before and store.verify(retrain=True).ok
+    assert store.learn(X[20:], y[20:], ids=range(20, 60)).added == 40

@@ -501,7 +501,7 @@ def interrupted_at(line: int) -> Any:
 
 
 def test_an_interrupt_at_any_line_is_all_or_nothing() -> None:
-    """Every fifth line of an update, and every line around its commit."""
+    """Every ninth line of an update, and every line around its commit."""
 
     def update(rig: Rig) -> None:
         rig.change(X[80:90], Y[80:90], remove=range(0, 30, 2))
@@ -511,7 +511,7 @@ def test_an_interrupt_at_any_line_is_all_or_nothing() -> None:
     with interrupted_at(NEVER) as lines:
         update(rig)
     rig, count = started(), lines[0]
-    for line in [*range(1, count, 5), *range(7 * count // 8, count)]:
+    for line in [*range(1, count, 9), *range(7 * count // 8, count)]:
         with pytest.raises(KeyboardInterrupt), interrupted_at(line):
             update(rig)
         if rig.solver.samples.n == 80:

@@ -221,7 +221,11 @@ CATALOGUE: dict[str, Case] = {
     "class_weight changed": Case(changed("class_weight", "balanced"), ValueError, "class_weight"),
     "C zero": Case(changed("C", 0.0, fit(X, Y)), InvalidParameterError, "'C' parameter"),
     "C negative": Case(changed("C", -1.0, fit(X, Y)), InvalidParameterError, "'C' parameter"),
-    "C infinite": Case(changed("C", np.inf, fit(X, Y)), ValueError, "C"),
+    "C infinite": Case(
+        changed("C", np.inf, fit(np.vstack([X, X[:1]]), np.append(Y, 1 - Y[0]))),
+        ValueError,
+        "C=inf allows no errors",
+    ),
     "C NaN": Case(changed("C", np.nan, fit(X, Y)), ValueError, "C"),
     "C text": Case(changed("C", "1", fit(X, Y)), InvalidParameterError, "'C' parameter"),
     "C None": Case(changed("C", None, fit(X, Y)), InvalidParameterError, "'C' parameter"),

@@ -124,7 +124,6 @@ EVERY: dict[str, Case] = {
 OWN: dict[str, dict[str, Case]] = {
     "svr": {
         "C zero": Case(on_fit("C", 0.0), InvalidParameterError, "'C' parameter"),
-        "C infinite": Case(on_fit("C", np.inf), ValueError, "C"),
         "epsilon below zero": Case(on_fit("epsilon", -0.1), InvalidParameterError, "'epsilon'"),
         "epsilon NaN": Case(on_fit("epsilon", np.nan), ValueError, "epsilon"),
         "epsilon infinite": Case(on_fit("epsilon", np.inf), ValueError, "epsilon"),

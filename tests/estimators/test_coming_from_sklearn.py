@@ -2,6 +2,7 @@
 """Code written for sklearn.svm runs with the import changed, or says what to do instead."""
 
 import inspect
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -114,3 +115,104 @@ def test_frames_that_are_cut_and_drawn():
     with pytest.warns(UserWarning, match="cannot be ids"), pytest.raises(IdError, match="pass str"):
         named.partial_fit(frame[:2], Y[:2])  # numbers among names: nobody could tell them apart
     assert len(named.ids_) == 150
+
+
+def count_letters(A, B):
+    """A kernel of texts, which must come as they were given."""
+    assert all(isinstance(text, str) for text in [*A, *B])
+    counts = [
+        np.array([[text.count(letter) for letter in "ab"] for text in part]) for part in (A, B)
+    ]
+    return (counts[0] @ counts[1].T).astype(float)
+
+
+TEXTS = ["a a", "a", "b", "b b", "a b"]
+COUNTS = np.array([[2, 0], [1, 0], [0, 1], [0, 2], [1, 1]])
+
+
+@pytest.mark.parametrize("given", [list, np.array, pd.Series])
+def test_rows_that_are_not_numbers_for_a_kernel_of_ones_own(given):
+    labels = [1, 1, 2, 2, 1]
+    texts = SVC(kernel=count_letters).fit(given(TEXTS), labels)
+    numbers = SVC(kernel="linear").fit(COUNTS, labels)
+    for model, rows in ((texts, given(TEXTS)), (numbers, COUNTS)):
+        model.forget([1]).partial_fit(rows[1:2], [1], ids=[7])
+        model.revise([7], X=list(rows)[4:5])
+        assert model.certificate().ok
+    np.testing.assert_allclose(
+        texts.decision_function(TEXTS), numbers.decision_function(COUNTS), atol=1e-9
+    )
+    np.testing.assert_array_equal(texts.leave_one_out().correct, numbers.leave_one_out().correct)
+    again = pickle.loads(pickle.dumps(texts))
+    np.testing.assert_array_equal(again.decision_function(TEXTS), texts.decision_function(TEXTS))
+
+
+def test_rows_that_are_not_numbers_are_counted_and_measured():
+    table = pd.DataFrame({"kind": ["x", "x", "y", "z"], "size": ["s", "m", "s", "m"]})
+
+    def agreement(A, B):
+        return (A[:, None] == B[None]).sum(axis=-1).astype(float)
+
+    model = SVC(kernel=agreement).fit(table, [0, 0, 1, 1])
+    assert model.n_features_in_ == 2 and list(model.predict(table)) == [0, 0, 1, 1]
+    with pytest.raises(ValueError, match="1 columns, but SVC is expecting 2"):
+        model.predict(table[["kind"]])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SVC(kernel=count_letters).fit(TEXTS, [0, 1])
+    with pytest.raises(ValueError, match="encode text columns"):
+        SVC().fit(table, [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        SVC(kernel=count_letters).fit([1.0, 2.0], [0, 1])
+
+
+def test_a_fractional_degree_where_the_kernel_is_semidefinite():
+    """Of one feature above 0 it is a product of powers; elsewhere it need not be."""
+    x = np.linspace(0.2, 2.0, 9)[:, None]
+    labels = [0, 0, 1, 0, 1, 0, 1, 1, 1]
+    model = SVC(kernel="poly", degree=2.5, gamma=1.0).fit(x, labels)
+    assert model.certificate().ok and model.forget([0]).certificate().ok
+    powers = SVC(kernel="linear").fit(x[1:] ** 2.5, labels[1:])
+    np.testing.assert_allclose(
+        model.decision_function(x), powers.decision_function(x**2.5), atol=1e-8
+    )
+    with pytest.raises(ValueError, match=r"degree=2\.5 asks for powers"):
+        SVC(kernel="poly", degree=2.5).fit(x - 1.0, labels)
+    with pytest.raises(adiabat.IndefiniteKernelError, match=r"degree=1\.5 and coef0=0\.0"):
+        SVC(kernel="poly", degree=1.5).fit(np.abs(X[:60] - 2.0), Y[:60])
+    with pytest.raises(ValueError, match=r"degree=0\.5 must be 0, or from 1"):
+        SVC(kernel="poly", degree=0.5).fit(x, labels)
+
+
+def test_a_negative_coef0_where_the_kernel_is_semidefinite():
+    """With a constant column of 2, <x, z> - 1 is the product without it, plus 3."""
+    rows = np.column_stack([np.full(60, 2.0), X[40:100, :2]])
+    plain = SVC(kernel="poly", degree=2, gamma=1.0, coef0=3.0).fit(rows[:, 1:], Y[40:100])
+    model = SVC(kernel="poly", degree=2, gamma=1.0, coef0=-1.0).fit(rows, Y[40:100])
+    np.testing.assert_allclose(
+        model.decision_function(rows), plain.decision_function(rows[:, 1:]), atol=1e-7
+    )
+    with pytest.raises(adiabat.IndefiniteKernelError, match=r"coef0=-9\.0"):
+        SVC(kernel="poly", degree=2, gamma=1.0, coef0=-9.0).fit(X - X.mean(axis=0), Y)
+
+
+def test_logarithms_of_probabilities():
+    model = SVC(calibration="sigmoid").fit(X[:100], Y[:100])
+    np.testing.assert_array_equal(
+        model.predict_log_proba(X[:5]), np.log(model.predict_proba(X[:5]))
+    )
+    assert not hasattr(SVC(), "predict_log_proba")
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint16", "float32", "object", "bool", "<U1"])
+def test_labels_keep_their_type(kind, tmp_path):
+    labels = np.array(list("aabb")) if kind in ("object", "<U1") else np.array([0, 0, 1, 1])
+    rows = np.arange(4.0)[:, None]
+    model = SVC().fit(rows, labels.astype(kind))
+    theirs = sklearn.svm.SVC().fit(rows, labels.astype(kind))
+    assert model.classes_.dtype == theirs.classes_.dtype == kind
+    assert model.predict(rows).dtype == kind
+    model.save(tmp_path / "model")
+    for again in (adiabat.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert again.forget([0]).classes_.dtype == kind
+    if kind == "int8":  # a label that it does not hold
+        assert model.partial_fit([[9.0]], [1000]).classes_.tolist() == [0, 1, 1000]

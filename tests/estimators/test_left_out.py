@@ -38,7 +38,7 @@ def value(model: Any, x: np.ndarray) -> float:
     return float((model.predict if isinstance(model, SVR) else model.decision_function)(x)[0])
 
 
-@pytest.mark.rotates(2)
+@pytest.mark.rotates(4)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("name", MACHINES)
 def test_it_equals_forgetting_each(name: str, data: str) -> None:

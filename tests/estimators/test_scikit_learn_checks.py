@@ -59,7 +59,7 @@ def test_scikit_learn_check(estimator: Any, check: Any) -> None:
 
 
 # Most checks are of what all configurations of an estimator share.
-@pytest.mark.rotates(5)
+@pytest.mark.rotates(8)
 @pytest.mark.filterwarnings("default")
 @parametrize_with_checks(OTHERS)
 def test_scikit_learn_check_of_other_parameters(estimator: Any, check: Any) -> None:

@@ -83,5 +83,5 @@ def test_a_formulation_is_a_value() -> None:
 
 def test_the_last_sample_of_a_class_takes_its_label_with_it() -> None:
     """A label is a value of a row: what no row has any more is not kept."""
-    settled = CSVC(10.0, LABELS, {1: 0.1, 2: 3.0}).settle(np.array([0, 1, 0]), WEIGHT[:3])
-    assert settled.label == {0: "pear", 1: "apple"} and settled.class_weight == {1: 0.1}
+    resolved = CSVC(10.0, LABELS, {1: 0.1, 2: 3.0}).resolve(np.array([0, 1, 0]), WEIGHT[:3])
+    assert resolved.label == {0: "pear", 1: "apple"} and resolved.class_weight == {1: 0.1}

@@ -48,20 +48,20 @@ def test_a_sphere_has_half_the_own_value_for_a_target() -> None:
 
 
 def test_the_c_in_force_of_a_sphere_can_hold_a_sum_of_one() -> None:
-    assert Sphere(0.4).settle(TARGET, WEIGHT).reach == 0.4
-    assert Sphere(0.2).settle(TARGET, WEIGHT).reach == 0.25
-    assert Sphere(0.25).settle(TARGET, WEIGHT).reach == 0.25
-    assert Sphere(0.2).settle(TARGET, np.zeros(3)).reach == 0.2
-    few = Sphere(0.2).settle(TARGET, WEIGHT)
-    more = few.settle(TARGET, 2.0 * WEIGHT)
+    assert Sphere(0.4).resolve(TARGET, WEIGHT).reach == 0.4
+    assert Sphere(0.2).resolve(TARGET, WEIGHT).reach == 0.25
+    assert Sphere(0.25).resolve(TARGET, WEIGHT).reach == 0.25
+    assert Sphere(0.2).resolve(TARGET, np.zeros(3)).reach == 0.2
+    few = Sphere(0.2).resolve(TARGET, WEIGHT)
+    more = few.resolve(TARGET, 2.0 * WEIGHT)
     assert more.reach == 0.2 and more.reshapes(few) and not more.reshapes(more)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 10, 49, 93, 1000])
 def test_boxes_of_few_samples_sum_to_one_but_for_rounding(n: int) -> None:
     weight = np.random.default_rng(n).uniform(0.1, 3.0, n)
-    settled = Sphere(1e-9).settle(np.zeros(n), weight)
-    hi = settled.rows(ONLY, np.zeros(n), weight, np.ones(n)).hi
+    resolved = Sphere(1e-9).resolve(np.zeros(n), weight)
+    hi = resolved.rows(ONLY, np.zeros(n), weight, np.ones(n)).hi
     assert abs(hi.sum() - 1.0) <= 4.0 * np.finfo(float).eps
 
 

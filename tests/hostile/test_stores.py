@@ -536,15 +536,15 @@ def test_halves_of_characters_are_refused_or_shown_as_escapes(store, tmp_path):
 
 def test_a_clock_that_goes_back_is_in_the_log(store, monkeypatch):
     monkeypatch.setattr(output.out, "width", 200)
-    from adiabat.store import session
+    from adiabat.store import frame
 
-    class Earlier(session.datetime):
+    class Earlier(frame.datetime):
         @classmethod
         def now(cls, zone=None):
-            return session.datetime.fromisoformat("2001-01-01T00:00:00+00:00")
+            return frame.datetime.fromisoformat("2001-01-01T00:00:00+00:00")
 
     with monkeypatch.context() as patched:
-        patched.setattr(session, "datetime", Earlier)
+        patched.setattr(frame, "datetime", Earlier)
         store.forget("person-00001", reference="R")
     store.learn(people(60, 61))
     bodies = [entry.body for entry in store.log()]

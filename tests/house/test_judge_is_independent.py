@@ -47,13 +47,19 @@ def test_the_compiled_judge_knows_nothing_of_the_engine():
 # -- what is judged takes nothing from the judge ---------------------------------------------------
 
 PACKAGE = JUDGE.parent
-JUDGES = ("certificate", "error_bound", "_core.judge", "lssvm.exact_residual")
+JUDGES = ("certificate", "error_bound", "_core.judge", "lssvm.exact_residual", "lssvm.measures")
 #: What the judged may ask a judge for: the verdict, and the names of what it says.
-VERDICTS = {"Certificate", "Verdict", "verdict", "weigh"}
+VERDICTS = {"Certificate", "Verdict", "verdict", "weigh", "weigh_rows"}
 #: Who asks the judge for what is then shown to users.
 ASKING = {"lssvm/evidence.py", "lssvm/dual_evidence.py"}
-#: Who belongs to a machine: what judges it may not be taken from there.
-MACHINES = {"lssvm/evidence.py": {"right_sides", "right_parts", "target_squares"}}
+#: What the judge of least squares takes from other modules, none of which solves or measures.
+OF_OTHERS = {"NotLearnedError", "LeastSquares", "Moments", "FloatArray"}
+#: What it asks a machine for: what is judged, and of its matrix a correction.
+DATA = {
+    "moments", "rho", "intercept", "tol", "combine", "solution", "expansion", "matrix",
+    "error", "gap", "f_error",
+}  # fmt: skip
+OF_MATRIX = {"solve", "bias_variance"}
 JUDGED = sorted(
     path.relative_to(PACKAGE).as_posix()
     for folder in ("engine", "formulations", "lssvm", "_core")
@@ -86,12 +92,31 @@ def test_the_judged_takes_nothing_from_its_judge_but_the_verdict(file):
     assert secrets((PACKAGE / file).read_text("utf-8")) == set()
 
 
+def attributes(text: str, of: str) -> set[str]:
+    """Attributes that are read of a name, or of an attribute of this name."""
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).split(".")[-1] == of
+    }
+
+
 def test_what_least_squares_is_judged_by_is_not_what_it_solved():
-    for file, machine in MACHINES.items():
-        names = set().union(*taken((PACKAGE / file).read_text("utf-8")).values())
-        assert not names & machine
-    judge = (PACKAGE / "lssvm" / "exact_residual.py").read_text("utf-8")
-    assert foreign_imports(judge) == []
+    text = (PACKAGE / "lssvm" / "evidence.py").read_text("utf-8")
+    names = {
+        name for module, names in taken(text).items() if module not in JUDGES for name in names
+    }
+    assert names == OF_OTHERS
+    assert attributes(text, "model") <= DATA
+    assert attributes(text, "matrix") == OF_MATRIX
+    for judge in ("exact_residual", "measures"):
+        assert foreign_imports((PACKAGE / "lssvm" / f"{judge}.py").read_text("utf-8")) == []
+
+
+def test_a_measure_of_the_machine_is_noticed():
+    text = "def judged(model):\n    return model.distance(model.solution), model.matrix.inverse"
+    assert attributes(text, "model") == {"distance", "solution", "matrix"}
+    assert attributes(text, "matrix") == {"inverse"}
 
 
 def test_all_that_is_judged_is_read():

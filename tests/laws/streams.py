@@ -110,9 +110,16 @@ def random_tuning(problem: Problem, rng: Rng) -> Tune:
     return Tune({name: shapes[name][rng.integers(len(shapes[name]))] for name in names})
 
 
-def random_weights(rng: Rng, count: int) -> Any:
-    """Thirds, halves and small numbers, a few of them zero."""
-    return rng.choice([0.0, 1 / 3, 0.5, 1.0, 2.0, 3.0], size=count)
+FEW = 16
+
+
+def random_weights(rng: Rng, count: int, n: int) -> Any:
+    """Thirds, halves and small numbers, a few of them zero where n samples are many.
+
+    Of few all might get 0, and then a pipeline has nothing to scale by, and says so.
+    """
+    least = 0.0 if n > FEW else 0.25
+    return rng.choice([least, 1 / 3, 0.5, 1.0, 2.0, 3.0], size=count)
 
 
 def random_step(
@@ -155,10 +162,10 @@ def random_step(
     if verb == "labels" and problem.kind in SUPERVISED:
         return Revise(ids, labels)
     if verb in ("weights", "labels"):
-        return Correct(ids, sample_weight=random_weights(rng, len(ids)))
+        return Correct(ids, sample_weight=random_weights(rng, len(ids), n))
     if verb == "features":
         return Correct(ids, X=features)
-    return Correct(ids, X=features, y=labels, sample_weight=random_weights(rng, len(ids)))
+    return Correct(ids, X=features, y=labels, sample_weight=random_weights(rng, len(ids), n))
 
 
 def random_steps(

@@ -25,7 +25,7 @@ def hold(law: laws.Law, kind: str, family: str) -> None:
     law(hostile(kind)[family](rng), str(rng.choice(SOLVERS)), rng)
 
 
-@pytest.mark.rotates(2)
+@pytest.mark.rotates(4)
 @pytest.mark.parametrize("where", FAMILIES, ids=labels)
 @pytest.mark.parametrize("law", EXACTNESS, ids=name_of)
 def test_law_of_exactness_on_hostile_family(law: laws.Law, where: tuple[str, str]) -> None:

@@ -64,7 +64,7 @@ def test_a_row_that_never_had_a_column_moves_with_its_bound(
 ) -> None:
     # it depended on the margin, was traded to a bound, and that bound moved: its rate was written
     # outside of the array, which in time ended the process
-    monkeypatch.setattr(features, "THIN", -1)
+    monkeypatch.setattr(features, "FEW_FEATURES", -1)
     name = "linear_many_rows-epsilon=100"
     problem = variants("svr")[name](np.random.default_rng(7700))
     tally = soak(name, problem, "path", 7700, steps=25, check=5, tune=True)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -186,3 +188,23 @@ def test_the_judge_finds_its_own_right_hand_side():
         right, right_rest = right_sides(model.moments, intercept, model.combine)
         assert b.tolist() == right[:, 0].tolist()
         assert np.allclose(rest, right_rest[:, 0], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("size", [1e-9, 1e-4, 1.0])
+def test_f_of_a_spoiled_solution_is_within_the_bounds(intercept, size):
+    """Both bounds hold, the machine's and its judge's; they are computed by different code."""
+    rng = np.random.default_rng(3)
+    phi = ill_conditioned(rng, 60, 5, 1e6)
+    model = machine(phi, phi[:, :1] + rng.normal(size=(60, 1)), 1e-3, intercept)
+    off = size * rng.normal(size=model.solution.shape)
+    spoiled = replace(model, solution=model.solution + off)
+    error = np.abs(spoiled.decide(phi) - model.decide(phi)).max()
+    lacking = spoiled.lacking(
+        spoiled.solution, right_sides(model.moments, intercept, model.combine)
+    )
+    moved, left = spoiled.left_over(lacking, model.matrix.solve(lacking))
+    assert error <= spoiled.distance(spoiled.solution, moved + left) <= 1e3 * error
+    judged = certify(spoiled, {}, afresh=True)
+    assert error <= judged.f_error <= 1e3 * error
+    assert not judged.ok

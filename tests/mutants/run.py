@@ -32,7 +32,9 @@ HERE = Path(__file__).resolve().parent
 SOURCE = ROOT / "src" / "adiabat"
 #: Of all mutants that are not equivalent, how many must be noticed.
 WANTED = 0.9
-SECONDS = 300.0
+#: Processor time of one mutant's tests, and a limit for those that wait for ever.
+SECONDS = 300
+PATIENCE = 1800.0
 #: A mutant that allocates whatever it is asked for must not take the machine with it.
 MEMORY = 8 << 30
 OPTIONS = ("-q", "-x", "-W", "ignore::pytest.PytestAssertRewriteWarning")
@@ -102,6 +104,7 @@ def _run_marked(package, tests, marked):
             try:
                 os.setsid()
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+                resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 10))
                 os.dup2(output.fileno(), 1)
                 os.dup2(output.fileno(), 2)
                 os.environ["PYTHONPATH"] = str(package.parent)
@@ -118,7 +121,7 @@ def _run_marked(package, tests, marked):
         lines = output.read().splitlines()
     if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return True, ""
-    if code is None:
+    if code in (None, -signal.SIGXCPU):
         return False, "took too long"
     if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
         raise RuntimeError("\n".join(lines[-20:]))
@@ -128,7 +131,7 @@ def _run_marked(package, tests, marked):
 
 def _ended(child):
     """The exit code of a child; None if it had to be killed."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + PATIENCE
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:

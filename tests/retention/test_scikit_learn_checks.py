@@ -20,7 +20,7 @@ CONFIGURATIONS = [
 
 
 # Some checks warn on purpose, of things that are scikit-learn's own.
-@pytest.mark.rotates(3)
+@pytest.mark.rotates(6)
 @pytest.mark.filterwarnings("default")
 @parametrize_with_checks(CONFIGURATIONS)
 def test_scikit_learn_check(estimator: Any, check: Any) -> None:

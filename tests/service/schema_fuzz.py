@@ -3,8 +3,8 @@
 
     PYTHONPATH=tests python -m service.schema_fuzz --examples 100        (pip install schemathesis)
 
-A service in a process of its own on 127.0.0.1; requests that mean something are as likely as
-nonsense, since the description names the model's columns.
+A service in a process of its own on 127.0.0.1. Requests that mean something are as likely as
+nonsense, since the description they are drawn from has the model's name, columns and ids.
 """
 
 import argparse
@@ -19,7 +19,36 @@ import httpx
 
 from adiabat.service.keys import KeyRing
 
-from service.evidence import make, serving
+from service.evidence import WIDTH, make, serving
+
+
+def meaningful(operation):
+    """Have half of the requests name the model, its columns and its rows."""
+    ids = {"enum": [f"c{k}" for k in range(60)]}
+    row = {f"x{j}": {"type": "number", "minimum": -9, "maximum": 9} for j in range(WIDTH)}
+    new = {"id": {"type": "string", "pattern": "^n[0-9]{1,6}$"}, **row, "y": {"enum": [0, 1]}}
+    old = {"id": ids, "y": {"enum": [0, 1]}}
+    known = {
+        "rows": [rows_like(new), rows_like(old), rows_like(row)],
+        "ids": [{"type": "array", "items": ids, "minItems": 1, "maxItems": 2}],
+    }
+    names = {"m": {"const": "m"}, "reference": {"enum": ["r1", "r2"]},
+             "Idempotency-Key": {"enum": ["r1", "r2", "r3"]}}  # fmt: skip
+    for parameter in operation.get("parameters", ()):
+        if parameter["name"] in names:
+            either = [names[parameter["name"]], parameter["schema"]]
+            parameter["schema"] = {"anyOf": either, "title": parameter["name"]}
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        for name, shape in content["schema"].get("properties", {}).items():
+            if name in known:
+                content["schema"]["properties"][name] = {"anyOf": [*known[name], shape]}
+
+
+def rows_like(columns):
+    """A schema of one or two rows with just these columns."""
+    row = {"type": "object", "properties": columns, "required": list(columns),
+           "additionalProperties": False}  # fmt: skip
+    return {"type": "array", "items": row, "minItems": 1, "maxItems": 2}
 
 
 def main():
@@ -34,15 +63,10 @@ def main():
         with serving(folder, forked=True) as (address, process):
             found = httpx.get(f"{address}/openapi.json", timeout=300, headers=said).json()
             text = json.dumps(found)
-            # Half of the names are those of the model: else nearly all would be 404.
             described = json.loads(text)
             for path in described["paths"].values():
                 for operation in path.values():
-                    for parameter in operation.get("parameters", ()):
-                        if parameter["name"] == "m":
-                            parameter["schema"] = {
-                                "anyOf": [{"const": "m"}, parameter["schema"]], "title": "M"
-                            }  # fmt: skip
+                    meaningful(operation)
             schema = Path(folder) / "openapi.json"
             schema.write_text(json.dumps(described))
             words = [

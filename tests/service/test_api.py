@@ -7,7 +7,7 @@ import pytest
 import adiabat
 from store_tools import people
 
-from service.conftest import rows_of
+from service.conftest import bearer, rows_of
 
 M = "/v1/models/loans"
 
@@ -66,6 +66,29 @@ def test_predictions_are_those_of_the_store(client, folder):
         assert np.array_equal(decisions, expected["decision"])
 
 
+def test_a_calibrated_model_says_how_sure_it_is(folder, keys):
+    from service.conftest import make_client
+
+    store = adiabat.create_store(
+        folder / "sure", id="name", label="good", ignore=["colour"], calibration="sigmoid"
+    )
+    store.learn(people(0, 60))
+    shares = store.model.predict_proba(people(100, 140)[["income", "age"]].to_numpy())
+    url, body = "/v1/models/sure/predictions", {"rows": rows_of(100, 140, ["income", "age"])}
+    with make_client(folder) as client:
+        found = [
+            client.post(url, json=body, headers=bearer(key)).json()["predictions"]
+            for key in (keys.admin, keys.predict)
+        ]
+        plain = client.post(f"{M}/predictions", json={"rows": rows_of(100, 101)},
+                            headers=bearer(keys.admin)).json()["predictions"]  # fmt: skip
+    full, short = ([row["confidence"] for row in rows] for rows in found)
+    chosen = [store.model.classes_.tolist().index(row["label"]) for row in found[0]]
+    np.testing.assert_allclose(full, shares[np.arange(40), chosen], rtol=1e-9)
+    assert short == [round(value, 2) for value in full] and "decision" not in found[1][0]
+    assert "confidence" not in plain[0]
+
+
 def test_a_retried_request_is_applied_once(client):
     send = {"json": {"rows": rows_of(60, 62)}, "headers": {"Idempotency-Key": "batch-7"}}
     first = client.post(f"{M}/rows", **send)
@@ -95,6 +118,38 @@ def test_a_name_is_not_for_two_requests(client):
     found = client.post(f"{M}/rows", json={"rows": rows_of(61, 62)}, headers=named)
     assert found.status_code == 422
     assert client.get(M).json()["rows"] == 61
+
+
+def test_a_name_is_not_for_two_requests_after_a_restart_either(folder):
+    from service.conftest import make_client
+
+    learn, revise, erase = ({"Idempotency-Key": name} for name in ("learn", "revise", "DSR-1"))
+    rows, other = rows_of(60, 62), rows_of(60, 62)
+    other[0]["income"] += 1.0
+    fixed = [{"name": "person-00004", "good": "no"}]
+    ids = {"ids": ["person-00060", "person-00003", "unknown"], "missing": "ignore"}
+    more = {**ids, "ids": [*ids["ids"], "person-00005"]}
+    sent = [(f"{M}/rows", {"rows": rows}, learn), (f"{M}/revisions", {"rows": fixed}, revise)]
+    with make_client(folder) as client:
+        first = [client.post(url, json=body, headers=name).json() for url, body, name in sent]
+    with make_client(folder) as client:
+        for (url, body, name), before in zip(sent, first, strict=True):
+            assert client.post(url, json=body, headers=name).json() == {**before, "replayed": True}
+        for url, body, name in [
+            (f"{M}/rows", {"rows": other}, learn),
+            (f"{M}/rows", {"rows": rows[:1]}, learn),
+            (f"{M}/rows", {"rows": rows_of(62, 64)}, learn),
+            (f"{M}/revisions", {"rows": [{**fixed[0], "good": "yes"}]}, revise),
+        ]:
+            assert client.post(url, json=body, headers=name).status_code == 422
+        assert client.post(f"{M}/erasures", json=ids, headers=erase).is_success
+    with make_client(folder) as client:
+        assert client.post(f"{M}/erasures", json=ids, headers=erase).json()["replayed"]
+        assert client.post(f"{M}/erasures", json=more, headers=erase).status_code == 422
+        # A row of the first request is gone, and with it the way to test what was said of it.
+        url, body, name = sent[0]
+        assert client.post(url, json=body, headers=name).json()["replayed"]
+        assert client.get(M).json()["rows"] == 60
 
 
 def test_a_change_of_another_process_is_noticed(client, folder):

@@ -3,6 +3,7 @@
 
 import json
 import logging
+import sys
 import threading
 
 import pytest
@@ -17,6 +18,32 @@ from store_tools import people
 from service.conftest import make_client, rows_of
 
 M = "/v1/models/loans"
+
+
+def test_the_server_outlasts_idle_clients_and_leaves_a_cpu_free(folder, monkeypatch):
+    from adiabat.engine.threads import n_cpus, n_threads
+    from adiabat.service import server
+
+    seen = []
+
+    class Server:
+        def __init__(self, config):
+            self.idle = config.timeout_keep_alive
+
+        def run(self):
+            seen.append((self.idle, n_threads()))
+
+    desk = Desk(str(folder))
+    monkeypatch.setattr(server, "Desk", lambda folder: desk)
+    monkeypatch.setattr(server.uvicorn, "Server", Server)
+    before = sys.getswitchinterval()
+    try:
+        server.serve(str(folder))
+    finally:
+        sys.setswitchinterval(before)
+        desk.close()
+    [(idle, threads)] = seen
+    assert idle > 60 and threads <= max(1, n_cpus() - 1)
 
 
 def limited(folder, **limits):
@@ -55,7 +82,7 @@ def test_too_many_changes_at_once_are_told_to_come_back(folder):
             hold.wait(20)
             return learn(*args, **options)
 
-        asked = Asked("learn", "test", None, "", lambda store: slowly(people(60, 61)))
+        asked = Asked("learn", "test", None, lambda store: slowly(people(60, 61)))
         first = model.submit(asked)
         held.wait(20)
         late = client.post(f"{M}/rows", json={"rows": rows_of(61, 62)})
@@ -145,4 +172,4 @@ def test_a_desk_that_stops_finishes_what_it_began(folder):
     with client:
         model = client.desk.models["loans"]
     with pytest.raises(Exception, match="stopping"):
-        model.submit(Asked("learn", "x", None, "", lambda store: None))
+        model.submit(Asked("learn", "x", None, lambda store: None))

@@ -8,7 +8,7 @@ import pytest
 
 import adiabat
 from adiabat.errors import StoreError
-from adiabat.estimators.predictor import make_predictor
+from adiabat.estimators.predictor import confidence, make_predictor
 from adiabat.store import analysis, outgoing, verification
 from adiabat.store.tasks import TASKS, Rows
 from store_tools import people
@@ -51,6 +51,55 @@ def test_a_predictor_decides_as_the_model_did(task, scale):
     kind.forget(model, np.arange(20), gone)
     assert all(np.array_equal(getattr(held, name)(Q), before[name]) for name in names)
     assert any(not np.array_equal(getattr(model, name)(Q), before[name]) for name in names)
+
+
+@pytest.mark.parametrize("scale", [None, "exact"])
+def test_a_predictor_is_as_sure_as_the_model_was(scale):
+    rng = np.random.default_rng(0)
+    X, Q = rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
+    labels = np.digitize(X[:, 0] + 0.5 * X[:, 1], [-0.5, 0.5])
+    kind = TASKS["svc"]
+    model = kind.create({"calibration": "isotonic"}, scale)
+    kind.learn(model, np.arange(60), X, labels, None)
+    held, before = make_predictor(model), model.predict_proba(Q)
+    kind.forget(model, np.arange(20), Rows(X[:20], labels[:20], np.ones(20)))
+    assert not np.array_equal(model.predict_proba(Q), before)
+    said = held.predict(Q)
+    assert np.array_equal(held.predict_proba(Q), before)
+    assert np.array_equal(confidence(held, Q, said), before[np.arange(40), said])
+    few = np.concatenate([np.flatnonzero(labels[20:] == k)[:n] + 20 for k, n in enumerate((9, 1))])
+    kind.forget(model, np.setdiff1d(np.arange(20, 60), few), None)
+    assert confidence(make_predictor(model), Q, model.predict(Q)) is None  # of one class one row
+
+
+def test_publishing_solves_nothing(monkeypatch):
+    model = adiabat.SVC().fit(np.arange(8.0)[:, None], [0, 1] * 4)
+    monkeypatch.setattr(adiabat.SVC, "__setstate__", lambda *_: pytest.fail("solved anew"))
+    assert np.array_equal(make_predictor(model).predict([[2.0]]), model.predict([[2.0]]))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda store: store.forget("person-00001", dry_run=True),
+        lambda store: store.forget("nobody", missing="ignore"),
+        lambda store: store.forget("nobody"),
+        lambda store: store.learn(people(0, 1)),
+        lambda store: store.retune(C=-1.0),
+    ],
+)
+def test_what_changes_nothing_leaves_the_model_in_memory(store, monkeypatch, ask):
+    before = store.predict(people(0, 60))["decision"]
+    loaded = []
+    load = store._session.load
+    monkeypatch.setattr(store._session, "load", lambda *given: loaded.append(1) or load(*given))
+    try:
+        assert ask(store).entry is None
+    except (adiabat.IdError, ValueError):
+        pass
+    assert np.array_equal(store.predict(people(0, 60))["decision"], before)
+    store.revise(people(1, 2)[["name", "good"]])
+    assert not loaded and store.verify(retrain=True).ok
 
 
 def held_up(monkeypatch, place, name):

@@ -130,11 +130,35 @@ def test_an_older_schema_is_brought_up_to_date_or_left_alone(store, monkeypatch)
     monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
     with pytest.raises(adiabat.StoreError, match="no release has written"):
         adiabat.open_store(store.path)
-    monkeypatch.setitem(migrations.STEPS, 1, lambda connection: None)
-    assert adiabat.open_store(store.path).verify().ok
+    assert not list(Path(store.path).glob("store-before*"))
+    step = migrations.Step("labels are written twice", lambda connection: None)
+    monkeypatch.setitem(migrations.STEPS, 1, step)
+    with pytest.warns(UserWarning, match="from schema version 1 to 2: labels are written twice"):
+        opened = adiabat.open_store(store.path)
     engine = database.connect(store.path)
     with database.transaction(engine) as connection:
         assert database.require_ours(connection, store.path) == 2
+    assert opened.verify().ok
+    former = Path(store.path) / "store-before-schema-1.sqlite"
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "SCHEMA_VERSION", 1)
+        adiabat.restore_store(former, Path(store.path).parent / "as-it-was")
+        assert adiabat.open_store(Path(store.path).parent / "as-it-was").head() == opened.head()
+    opened.forget("person-00001", reference="gone from the copy, too")
+    assert not former.exists()
+
+
+def test_a_step_that_fails_leaves_the_store_as_it_was(store, monkeypatch):
+    def broken(connection):
+        connection.exec_driver_sql("DELETE FROM records")
+        raise OSError("no room")
+
+    monkeypatch.setitem(migrations.STEPS, 1, migrations.Step("nothing good", broken))
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "SCHEMA_VERSION", 2)
+        with pytest.warns(UserWarning), pytest.raises(OSError, match="no room"):
+            adiabat.open_store(store.path)
+    assert adiabat.open_store(store.path).verify(retrain=True).ok
 
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("v*"))
@@ -155,6 +179,7 @@ def test_there_is_a_golden_store_of_this_version():
     assert [path.name for path in GOLDEN] == [f"v{n}" for n in range(1, schema.SCHEMA_VERSION + 1)]
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize(
     ("script", "arguments"),
     [

@@ -31,6 +31,7 @@ class Blobs:
             yield {f"V{j}": float(value) for j, value in enumerate(row)}, strange
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_rivers_own_checks(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "CreditCard", Blobs)

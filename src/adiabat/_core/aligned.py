@@ -12,7 +12,9 @@ def aligned_zeros(
 ) -> npt.NDArray[np.generic]:
     """An array of zeros whose first entry is at the beginning of a cache line."""
     kind = np.dtype(dtype)
-    size = int(np.prod(shape))
+    size = 1
+    for extent in (shape,) if isinstance(shape, int) else shape:
+        size *= extent
     room = np.zeros(size + LINE // kind.itemsize, dtype=kind)
     first = -room.__array_interface__["data"][0] % LINE // kind.itemsize
     return room[first : first + size].reshape(shape)

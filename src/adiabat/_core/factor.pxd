@@ -31,6 +31,6 @@ cdef class Factor:
     cdef void drop_at(self, Py_ssize_t position) noexcept nogil
     cdef void _drop(self, long long* gone, Py_ssize_t k) noexcept nogil
     cdef int _reserve(self, Py_ssize_t more) except -1
-    cdef void _close_up(self) noexcept nogil
+    cdef void _compact(self) noexcept nogil
     cdef void _append(self, const long long* rows, const long long* order,
                       Py_ssize_t k) noexcept nogil

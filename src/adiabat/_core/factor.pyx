@@ -35,7 +35,7 @@ from adiabat._core.aligned import aligned_zeros
 
 cdef enum:
     VACANT = 16     # the part of the places that may be vacant
-    CLOSING = 3     # passes over all rows that could be saved are worth to close up
+    PASSES = 3      # passes over all rows saved that are worth compacting
 
 # The part of a usual row's weight in z'z, below which rows do not hold b.
 cdef double WEAK = 1e-8
@@ -68,7 +68,7 @@ cdef class Factor:
         places = self._places[: self.size]
         return np.tril(self._lower.T[np.ix_(places, places)])
 
-    def close_ranks(self, removed):
+    def renumber(self, removed):
         """Rows with these numbers (ascending), none of them here, are gone: others move up."""
         self.rows[:] -= np.searchsorted(removed, self.rows)
 
@@ -80,7 +80,7 @@ cdef class Factor:
         cdef Py_ssize_t n
         if self._extent + more <= self._capacity:
             return 0
-        self._close_up()
+        self._compact()
         n = self.size
         if n + more <= self._capacity:
             return 0
@@ -97,8 +97,8 @@ cdef class Factor:
         self._members, self._place = &members[0], &places[0]
         return 0
 
-    cdef void _close_up(self) noexcept nogil:
-        """Let the rows that are there move up to where others were."""
+    cdef void _compact(self) noexcept nogil:
+        """Move the rows together, over the places of rows that are gone."""
         cdef Py_ssize_t j
         if self._extent == self.size:
             return
@@ -120,7 +120,7 @@ cdef class Factor:
         if self._extent > self._reached:
             self._reached = self._extent
 
-    def tidy(self):
+    def wipe_removed(self):
         """Overwrite what is left of rows that are gone."""
         cdef Py_ssize_t j, n = self._extent, more = self._reached - self._extent
         self._scratch_w = self._scratch_s = None
@@ -313,8 +313,8 @@ cdef class Factor:
         self.size -= k
         self.changes += k
         self._idle += self._extent - self.size
-        if self._extent - self.size > self._extent // VACANT or self._idle > CLOSING * self.size:
-            self._close_up()
+        if self._extent - self.size > self._extent // VACANT or self._idle > PASSES * self.size:
+            self._compact()
 
     def copy_from(self, Factor other):
         """Become the same as another factor."""

@@ -15,6 +15,7 @@ cdef class Gram:
     cdef readonly object slot_of      # (capacity,) int64, NO_SLOT where the sample has none
     cdef readonly object owner        # (n_slots,) int64, -1 where the slot is free
     cdef readonly object stamp        # (n_slots,) int64, when the slot was last filled or kept
+    cdef object _group                # (n_slots / STRIP,) int64, of the strips that are in use
     cdef Py_ssize_t _clock
     cdef double** _data
     cdef Py_ssize_t _n_panels

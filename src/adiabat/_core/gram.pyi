@@ -39,11 +39,13 @@ class Gram:
         self,
         samples: npt.NDArray[np.int64],
         columns: Callable[[slice], npt.NDArray[np.float64]],
+        groups: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
     def claim_by(
         self,
         samples: npt.NDArray[np.int64],
         write: Callable[[npt.NDArray[np.uintp], int], None],
+        groups: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
     def gather_front(self, keep: npt.NDArray[np.bool_], tolerated: int, most: int) -> None: ...
     def release(self, keep: npt.NDArray[np.bool_], spare: int) -> None: ...

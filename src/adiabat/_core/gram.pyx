@@ -5,10 +5,14 @@ The n x n kernel is never formed. A sample that carries weight (or lately did) o
 column K[:, sample]. Slots live in panels of WIDTH columns, row-major, so that
 
     f = sum_slot coef[slot] * K[:, slot]          one GEMV a panel
-    f[rows]                                       reads only those rows, contiguously
+    f[rows]                                       reads only those rows, and of each the lines of
+                                                  the cache in which a coefficient is not 0
 
 A new slot never moves old ones, and more samples grow each panel by itself, so nothing needs a
 copy of everything. Memory is 8 * capacity * WIDTH * panels bytes, with capacity <= 1.5 n.
+
+Samples may have a *group*, as the classes of a problem of many machines: columns of one group share
+lines of the cache with none of another, so that a machine of two classes reads theirs alone.
 
 Invariant: for an occupied slot s and a sample i < n, panel[i, s] = k(x_i, x_owner[s]).
 """
@@ -25,7 +29,8 @@ from adiabat._core.aligned import aligned_zeros
 
 cdef enum:
     ROW = WIDTH * sizeof(double)
-    FEW = 12      # coefficients in a panel up to which its columns are read one by one
+    STRIP = 8     # columns in a line of the cache: a product reads all of them or none
+    STRIPS = WIDTH // STRIP
     FILLED = 1 << 17   # entries of new columns on their way at a time: they stay in the cache
     LEAST = 32    # rows at a time, however many columns
     PART = 1 << 15     # entries of a product that one takes at a time
@@ -37,26 +42,24 @@ PANEL_WIDTH = WIDTH
 
 
 cdef struct Product:
-    # K[rows, slots] @ coef on its way: `active` panels are read whole, `single` columns one by one
+    # K[rows, slots] @ coef on its way, by runs of columns: where each begins, its first slot, and
+    # how many there are
     double** data
     const double* coef
     const long long* rows
     double* out
-    Py_ssize_t* active
-    Py_ssize_t* single
-    Py_ssize_t n_rows, n_active, n_single, step
+    const double** top
+    Py_ssize_t* first
+    Py_ssize_t* length
+    Py_ssize_t n_rows, n_runs, step
 
 
 cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
     """The part of a product that belongs to `step` of its rows."""
     cdef Product* job = <Product*> context
-    cdef Py_ssize_t i, j, p, first = part * job.step, last = min(first + job.step, job.n_rows)
-    simd.multiply_panels(job.data, job.active, job.n_active, WIDTH, job.rows + first, last - first,
-                         job.coef, job.out + first)
-    for i in range(first, last):
-        for j in range(job.n_single):
-            p = job.single[j]
-            job.out[i] += job.data[p // WIDTH][job.rows[i] * WIDTH + p % WIDTH] * job.coef[p]
+    cdef Py_ssize_t first = part * job.step, last = min(first + job.step, job.n_rows)
+    simd.multiply_runs(job.top, job.first, job.length, job.n_runs, WIDTH, job.rows + first,
+                       last - first, job.coef, job.out + first)
 
 
 cdef struct Columns:
@@ -144,6 +147,7 @@ cdef class Gram:
         self.slot_of = np.empty(0, dtype=np.int64)
         self.owner = np.empty(0, dtype=np.int64)
         self.stamp = np.empty(0, dtype=np.int64)
+        self._group = np.empty(0, dtype=np.int64)
         self._clock = 0
 
     def __dealloc__(self):
@@ -190,6 +194,7 @@ cdef class Gram:
         panel = aligned_zeros((max(self.capacity, 1), WIDTH))
         owner = np.concatenate([self.owner, np.full(WIDTH, -1, dtype=np.int64)])
         stamp = np.concatenate([self.stamp, np.zeros(WIDTH, dtype=np.int64)])
+        group = np.concatenate([self._group, np.zeros(STRIPS, dtype=np.int64)])
         cdef double** table = <double**> realloc(
             self._data, (self._n_panels + 1) * sizeof(double*))
         if table == NULL:
@@ -198,6 +203,7 @@ cdef class Gram:
         self._place(self._n_panels, panel)
         self.owner = owner
         self.stamp = stamp
+        self._group = group
 
     def append(self, Py_ssize_t k, slots, double[:, ::1] block):
         """Add k samples at the end; block[i, j] = k(new_i, owner of slots[j])."""
@@ -225,7 +231,7 @@ cdef class Gram:
             in_columns(task, &job)
         return 0
 
-    def claim(self, samples, columns):
+    def claim(self, samples, columns, groups=None):
         """Give samples slots; columns(rows)[i, j] = k(x_rows[i], samples[j]) for slices of rows."""
         step = max(FILLED // max(1, len(samples)), LEAST)
 
@@ -234,10 +240,10 @@ cdef class Gram:
                 rows = slice(start, min(start + step, self.n))
                 self._transfer(write_rows, tops, NULL, start, columns(rows))
 
-        self.claim_by(samples, write)
+        self.claim_by(samples, write, groups)
 
-    def claim_by(self, samples, write):
-        """Give samples slots; write(tops, step) fills them.
+    def claim_by(self, samples, write, groups=None):
+        """Give samples slots, near others of their groups; write(tops, step) fills them.
 
         It writes k(x_i, samples[j]) to the address tops[j] + i * step numbers, for all samples x_i.
         A slot is filled first and owned afterwards: one with an owner is always complete, and one
@@ -246,9 +252,7 @@ cdef class Gram:
         cdef Py_ssize_t k = len(samples)
         if k == 0:
             return
-        while np.count_nonzero(self.owner < 0) < k:
-            self._add_panel()
-        slots = np.flatnonzero(self.owner < 0)[:k]
+        slots = self._vacant(k) if groups is None else self._vacant_near(groups)
         try:
             write(self._tops(slots), WIDTH)
         except BaseException:
@@ -258,6 +262,34 @@ cdef class Gram:
         self.stamp[slots] = self._clock
         self.owner[slots] = samples
         self.slot_of[samples] = slots
+
+    def _vacant(self, Py_ssize_t k):
+        """k slots without an owner."""
+        while np.count_nonzero(self.owner < 0) < k:
+            self._add_panel()
+        return np.flatnonzero(self.owner < 0)[:k]
+
+    def _vacant_near(self, groups):
+        """A slot for each member of a group, in strips that no other group has a column in."""
+        slots = np.empty(len(groups), dtype=np.int64)
+        taken = self.owner >= 0
+        for group in np.unique(groups):
+            members = np.flatnonzero(groups == group)
+            while True:
+                empty = ~taken.reshape(-1, STRIP).any(axis=1)
+                ours = np.repeat((self._group == group) & ~empty, STRIP) & ~taken
+                own = np.flatnonzero(ours)[: len(members)]
+                more = np.flatnonzero(empty)
+                more = more[: (len(members) - len(own) + STRIP - 1) // STRIP]
+                if len(own) + STRIP * len(more) >= len(members):
+                    break
+                self._add_panel()
+                taken = np.concatenate([taken, np.zeros(WIDTH, dtype=bool)])
+            self._group[more] = group
+            new = (more[:, None] * STRIP + np.arange(STRIP)).ravel()
+            slots[members] = np.concatenate([own, new])[: len(members)]
+            taken[slots[members]] = True
+        return slots
 
     def _tops(self, slots):
         """Addresses of the first entries of slots, the next of each being WIDTH further on."""
@@ -386,30 +418,34 @@ cdef class Gram:
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,
                      double* out) noexcept nogil:
         """out = K[rows, slots] @ coef; -1 if there is no memory for it."""
-        cdef Py_ssize_t p, j, count
+        cdef Py_ssize_t p, j, k, used, last = -1, total = 0, most = self._n_panels * STRIPS
         cdef Product job
-        job.data, job.coef, job.rows, job.n_rows, job.out = self._data, coef, rows, n_rows, out
-        job.n_active = job.n_single = 0
-        job.active = <Py_ssize_t*> malloc(
-            max(1, self._n_panels) * (1 + FEW) * sizeof(Py_ssize_t))
-        if job.active == NULL:
+        cdef void* room = malloc(max(1, most) * (sizeof(double*) + 2 * sizeof(Py_ssize_t)))
+        if room == NULL:
             return -1
-        job.single = job.active + self._n_panels
-        for p in range(self._n_panels):
-            count = 0
-            for j in range(p * WIDTH, (p + 1) * WIDTH):
-                count += coef[j] != 0.0
-            if count > FEW:
-                job.active[job.n_active] = p
-                job.n_active += 1
+        job.data, job.coef, job.rows, job.n_rows, job.out = self._data, coef, rows, n_rows, out
+        job.top = <const double**> room
+        job.first = <Py_ssize_t*> (job.top + most)
+        job.length = job.first + most
+        job.n_runs = 0
+        for p in range(most):
+            used = 0
+            for j in range(p * STRIP, (p + 1) * STRIP):
+                used |= coef[j] != 0.0
+            if not used:
                 continue
-            for j in range(p * WIDTH, (p + 1) * WIDTH if count else 0):
-                if coef[j] != 0.0:
-                    job.single[job.n_single] = j
-                    job.n_single += 1
-        job.step = max(LEAST_ROWS, PART // (1 + WIDTH * job.n_active + SHARED * job.n_single))
+            total += STRIP
+            if p == last + 1 and p % STRIPS:
+                job.length[job.n_runs - 1] += STRIP
+            else:
+                k = job.n_runs
+                job.first[k], job.length[k] = p * STRIP, STRIP
+                job.top[k] = self._data[p // STRIPS] + p % STRIPS * STRIP
+                job.n_runs += 1
+            last = p
+        job.step = max(LEAST_ROWS, PART // (1 + total))
         share(some_rows, &job, (n_rows + job.step - 1) // job.step)
-        free(job.active)
+        free(room)
         return 0
 
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,
@@ -432,6 +468,7 @@ cdef class Gram:
         for panel in self.panels:
             other._place(other._n_panels, panel)
         other.slot_of, other.stamp = self.slot_of.copy(), self.stamp.copy()
+        other._group = self._group.copy()
         other.owner = np.maximum(self.owner, 0)
         return other
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from collections.abc import Sequence
 
-from adiabat.typing import FloatArray
+from adiabat.typing import FloatArray, IntArray
 
 def weigh(panels: Sequence[FloatArray], weights: FloatArray, out: FloatArray) -> None: ...
+def weigh_rows(
+    panels: Sequence[FloatArray], weights: FloatArray, rows: IntArray, out: FloatArray
+) -> None: ...
 def typical_target(t: FloatArray, b: float) -> float: ...
 def verdict(
     r: FloatArray,

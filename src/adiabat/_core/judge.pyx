@@ -10,7 +10,7 @@ from libc.math cimport NAN, fabs
 
 import numpy as np
 
-from adiabat._core.blas cimport gemm, gemv_t
+from adiabat._core.blas cimport dot, gemm, gemv_t
 from adiabat._core.thread_pool cimport share
 
 cdef enum:
@@ -108,6 +108,74 @@ def weigh(panels, const double[:, ::1] weights, double[:, ::1] out):
         share(some_rows, &job, (n + job.step - 1) // job.step)
 
 
+cdef struct RowJob:
+    # f of n rows by runs of columns, `line` numbers from row to row
+    size_t* tops
+    size_t* weights
+    long long* lengths
+    const long long* rows
+    Py_ssize_t n_runs, n, line, step
+    double* out
+
+
+cdef void some_single_rows(void* context, Py_ssize_t part) noexcept nogil:
+    cdef RowJob* job = <RowJob*> context
+    cdef Py_ssize_t i, k
+    cdef double total
+    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
+        total = 0.0
+        for k in range(job.n_runs):
+            total += dot(job.lengths[k], <const double*> job.tops[k] + job.rows[i] * job.line,
+                         <const double*> job.weights[k])
+        job.out[i] = total
+
+
+def weigh_rows(panels, const double[::1] weights, const long long[::1] rows, double[::1] out):
+    """out = [panels side by side][rows] @ weights: for one machine among many, of other rows.
+
+    Of a row the lines of the cache are read that have a weight.
+    """
+    cdef Py_ssize_t p, j, k = 0, width, total = 0, lines = weights.shape[0] // LINE
+    cdef Py_ssize_t shortest
+    cdef const double[:, ::1] panel
+    cdef bint used, before = False
+    cdef RowJob job
+    out[:] = 0.0
+    if lines == 0 or rows.shape[0] == 0:
+        return
+    width = panels[0].shape[1]
+    if weights.shape[0] != width * len(panels) or width % LINE or out.shape[0] != rows.shape[0]:
+        raise ValueError("columns, rows and weights do not fit")
+    shortest = len(panels[0])
+    for panel in panels:
+        shortest = min(shortest, panel.shape[0])
+    for j in range(rows.shape[0]):
+        if not 0 <= rows[j] < shortest:
+            raise ValueError("a row is not there")
+    plan = np.empty((3, lines), dtype=np.int64)
+    cdef long long[:, ::1] held = plan
+    job.tops, job.weights = <size_t*> &held[0, 0], <size_t*> &held[1, 0]
+    job.lengths = &held[2, 0]
+    for p in range(lines):
+        used = False
+        for j in range(p * LINE, (p + 1) * LINE):
+            used = used or weights[j] != 0.0
+        if used and before and p * LINE % width:
+            job.lengths[k - 1] += LINE
+        elif used:
+            panel = panels[p * LINE // width]
+            job.tops[k] = <size_t> &panel[0, p * LINE % width]
+            job.weights[k] = <size_t> &weights[p * LINE]
+            job.lengths[k] = LINE
+            k += 1
+        total += LINE if used else 0
+        before = used
+    job.n_runs, job.n, job.line, job.rows, job.out = k, rows.shape[0], width, &rows[0], &out[0]
+    job.step = max(LEAST, PART // max(1, total))
+    with nogil:
+        share(some_single_rows, &job, (job.n + job.step - 1) // job.step)
+
+
 cdef struct Sums:
     # over rows, in lanes: in one sum every addition would wait for the last
     double[LANES] worst, gap, spread, any_r, total, carry, weight, ur, ut, noise, outside
@@ -143,8 +211,8 @@ cdef inline double violation_of(double r, double u, double lo, double hi) noexce
     return low if low > 0.0 else 0.0
 
 
-cdef inline void hear(Sums* s, Py_ssize_t lane, const Scales* by, double r, double u, double t,
-                      double lo, double hi, double size) noexcept nogil:
+cdef inline void add_row(Sums* s, Py_ssize_t lane, const Scales* by, double r, double u, double t,
+                         double lo, double hi, double size) noexcept nogil:
     cdef double down = u - lo, up = hi - u, room, out, reach
     cdef double rounding = rounding_of(by, r, t, size)
     cdef double violation = violation_of(r, u, lo, hi), allowed = allowed_of(by, t, rounding)
@@ -212,10 +280,10 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
         for i in range(n // LANES):
             for lane in range(LANES):
                 j = i * LANES + lane
-                hear(&s, lane, &by, r[j], u[j], t[j], lo[j], hi[j],
-                     known[j] if known != NULL else 0.0)
+                add_row(&s, lane, &by, r[j], u[j], t[j], lo[j], hi[j],
+                        known[j] if known != NULL else 0.0)
         for j in range(n - n % LANES, n):
-            hear(&s, 0, &by, r[j], u[j], t[j], lo[j], hi[j], known[j] if known != NULL else 0.0)
+            add_row(&s, 0, &by, r[j], u[j], t[j], lo[j], hi[j], known[j] if known != NULL else 0.0)
         for lane in range(1, LANES):
             s.worst[0] = max(s.worst[0], s.worst[lane])
             s.outside[0] = max(s.outside[0], s.outside[lane])

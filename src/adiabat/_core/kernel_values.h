@@ -47,7 +47,7 @@ static inline uint32_t kernel_slot(const kernel_lists *lists, int32_t feature)
 
 typedef struct {
     kernel_name kernel;
-    int degree;
+    double degree;
     double gamma, coef0;
     kernel_rows rows, columns;
     const double *table;        /* the columns in lanes (pack_columns), or NULL: by lists or pairs */

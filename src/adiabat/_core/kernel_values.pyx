@@ -284,11 +284,10 @@ cdef class Formula:
     """A kernel with its parameters, by a name in NAMES."""
 
     cdef kernel_name _kernel
-    cdef double _gamma, _coef0
-    cdef int _degree
+    cdef double _gamma, _degree, _coef0
     cdef str _name
 
-    def __init__(self, str name, double gamma=0.0, int degree=3, double coef0=0.0):
+    def __init__(self, str name, double gamma=0.0, double degree=3.0, double coef0=0.0):
         self._kernel, self._name = NAMES[name], name
         self._gamma, self._degree, self._coef0 = gamma, degree, coef0
 
@@ -319,6 +318,10 @@ cdef class Formula:
         return out
 
     cdef int _require_finite(self, const kernel_job* job) except -1:
+        if job.strange and self._degree != int(self._degree):
+            raise ValueError(
+                f"degree={self._degree:g} asks for powers of gamma <x, z> + coef0, which is below "
+                "0 for some rows; use a whole degree, or a larger coef0")
         if job.strange:
             raise ValueError(
                 f"kernel={self._name} gave values that are not finite; scale the features")

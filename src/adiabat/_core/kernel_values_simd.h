@@ -115,11 +115,17 @@ static void exponentials(ptrdiff_t n, double gamma, const double *x, double *to)
     }
 }
 
-static void powers(ptrdiff_t n, int degree, const double *x, double *to)
+static void powers(ptrdiff_t n, double degree, const double *x, double *to)
 {
+    const int whole = (int)degree;
+    if (whole != degree) { /* of a base below 0 it is not a number, which is reported */
+        for (ptrdiff_t i = 0; i < n; i++)
+            to[i] = pow(x[i], degree);
+        return;
+    }
     for (ptrdiff_t i = 0; i < n; i += VEC) {
-        vec base = vec_load(x + i), power = degree ? base : vec_setall(1.0);
-        for (int d = 1; d < degree; d++)
+        vec base = vec_load(x + i), power = whole ? base : vec_setall(1.0);
+        for (int d = 1; d < whole; d++)
             power = vec_mul(power, base);
         vec_store(to + i, power);
     }

@@ -49,7 +49,7 @@ cdef class Moving:
     cdef int _keep_columns(self) except -1
     cdef int _keep_column(self, Py_ssize_t row) except -1 nogil
     cdef int _more_columns(self) except -1
-    cdef void _let_column_go(self, Py_ssize_t row) noexcept nogil
+    cdef void _release_column(self, Py_ssize_t row) noexcept nogil
     cdef int _column_into(self, Py_ssize_t row, double* out) except -1 nogil
     cdef int _margin_product(self, const double* w, double* out) except -1 nogil
     cdef int _product(self, double* out) except -1 nogil

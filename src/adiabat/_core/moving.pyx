@@ -260,8 +260,8 @@ cdef class Moving:
         self._owner = owner
         return 0
 
-    cdef void _let_column_go(self, Py_ssize_t row) noexcept nogil:
-        """Without the column of a row that has left: the last takes its place."""
+    cdef void _release_column(self, Py_ssize_t row) noexcept nogil:
+        """Release the column of a row that has left: the last takes its place."""
         cdef Py_ssize_t place, last = self._n_columns - 1
         if self._n_columns < 0:
             return

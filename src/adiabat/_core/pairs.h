@@ -7,6 +7,9 @@
  * A step takes the row that most wants to rise, and with it the row that falls with the largest
  * gain (second-order choice, Fan, Chen and Lin, 2005). It reads the kernel values of these two rows
  * alone; where they are not there, it stops and says which are wanted.
+ *
+ * r of a row may jump where u passes its kink, as with the two rows of a regression sample, which
+ * are one row here. A step ends at the kink.
  */
 #ifndef ADIABAT_PAIRS_H
 #define ADIABAT_PAIRS_H
@@ -23,6 +26,8 @@ typedef struct {
     const double *diagonal;
     const double *lo;
     const double *hi;
+    const double *kink;       /* lo where there is none */
+    const double *jump;       /* at least 0: how much higher r is from the kink on */
     double *u;
     double *rise;             /* r where u can rise, else infinite */
     double *fall;             /* r where u can fall, else -infinite */

@@ -18,12 +18,15 @@ class Pairs:
         flat: float,
         bytes: int,
         ahead: int = 0,
-        samples: npt.NDArray[np.int64] | None = None,
+        few: int = 0,
+        jump: _Floats | None = None,
     ) -> None: ...
     @property
     def u(self) -> _Floats: ...
     @property
     def middle(self) -> float: ...
+    def given(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]: ...
+    def values(self, places: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> _Floats: ...
     def descend(
         self,
         tolerance: float,

@@ -114,23 +114,31 @@ ALWAYS_INLINE ptrdiff_t pairs_riser(const pair_descent *p, double *lowest)
     return 0;
 }
 
-/* u of the pair moves, and lands on a bound exactly. Returns by how much. */
+/* u of a row is new; so is how it can move. `below` is r as it is below the kink. */
+ALWAYS_INLINE void pairs_place(pair_descent *p, ptrdiff_t i, double u, double below)
+{
+    p->u[i] = u;
+    p->rise[i] = u >= p->hi[i] ? INFINITY : u < p->kink[i] ? below : below + p->jump[i];
+    p->fall[i] = u <= p->lo[i] ? -INFINITY : u > p->kink[i] ? below + p->jump[i] : below;
+}
+
+/* The pair moves, and lands on a bound or a kink exactly. Returns by how much. */
 ALWAYS_INLINE double pairs_move(pair_descent *p, ptrdiff_t up, ptrdiff_t down)
 {
-    double r_up = p->rise[up], r_down = p->fall[down];
+    double u_up = p->u[up], u_down = p->u[down], r_up = p->rise[up], r_down = p->fall[down];
     double both = p->diagonal[up] + p->diagonal[down];
     double curvature = both - 2.0 * p->row[up][down];
-    double room_up = p->hi[up] - p->u[up], room_down = p->u[down] - p->lo[down];
+    double top = u_up < p->kink[up] ? p->kink[up] : p->hi[up];
+    double bottom = u_down > p->kink[down] ? p->kink[down] : p->lo[down];
+    double room_up = top - u_up, room_down = u_down - bottom;
     double move = room_up < room_down ? room_up : room_down;
     double wish = (r_down - r_up) / curvature;
     if (curvature > p->flat * both + 1e-300 && wish < move)
         move = wish;
-    p->u[up] = move < room_up ? p->u[up] + move : p->hi[up];
-    p->u[down] = move < room_down ? p->u[down] - move : p->lo[down];
-    p->rise[up] = p->u[up] < p->hi[up] ? r_up : INFINITY;
-    p->fall[up] = p->u[up] > p->lo[up] ? r_up : -INFINITY;
-    p->rise[down] = p->u[down] < p->hi[down] ? r_down : INFINITY;
-    p->fall[down] = p->u[down] > p->lo[down] ? r_down : -INFINITY;
+    pairs_place(p, up, move < room_up ? u_up + move : top,
+                u_up < p->kink[up] ? r_up : r_up - p->jump[up]);
+    pairs_place(p, down, move < room_down ? u_down - move : bottom,
+                u_down > p->kink[down] ? r_down - p->jump[down] : r_down);
     return move;
 }
 

@@ -254,9 +254,9 @@ cdef class Motion(Moving):
         self._event = _TO_BOUND
         if role == _MARGIN:
             self._drop(row)
-            return self._settle_at_bound(row)
+            return self._snap_to_bound(row)
         if role == _RESTING and not slips:
-            return self._settle_at_bound(row)
+            return self._snap_to_bound(row)
         self._event = _TO_MARGIN if role == _LOW or role == _HIGH or role == _RESTING else _ENTERED
         if role != _RESTING:
             self._r[row] = 0.0
@@ -272,7 +272,7 @@ cdef class Motion(Moving):
             return self._become(row, _RESTING)
         return self._become(row, _LOW if self._u[row] <= self._lo[row] else _HIGH)
 
-    cdef int _settle_at_bound(self, Py_ssize_t row) except -1 nogil:
+    cdef int _snap_to_bound(self, Py_ssize_t row) except -1 nogil:
         cdef bint low = self._u[row] - self._lo[row] <= self._hi[row] - self._u[row]
         self._u[row] = self._lo[row] if low else self._hi[row]
         return self._become(row, _LOW if low else _HIGH)
@@ -306,7 +306,7 @@ cdef class Motion(Moving):
         while self._factor._members[position] != row:
             position += 1
         self._factor.drop_at(position)
-        self._let_column_go(row)
+        self._release_column(row)
         self._member[row] = 0
 
     cdef int _anchor(self) except -1 nogil:
@@ -345,7 +345,7 @@ cdef class Motion(Moving):
             room = AT_BOUND * min(self._hi[m] - self._lo[m], largest / self._scale[m])
             if self._u[m] <= self._lo[m] + room or self._u[m] >= self._hi[m] - room:
                 self._drop(m)
-                self._settle_at_bound(m)
+                self._snap_to_bound(m)
         if part >= 1.0:
             self._u[row] = self._hi[row] if sign > 0.0 else self._lo[row]
             return self._become(row, _HIGH if sign > 0.0 else _LOW)

@@ -38,7 +38,7 @@ cdef class Rounds:
     cdef readonly object delta, residual
     cdef readonly double weight            # sum |u|, as of the last `measure`
     cdef readonly double missing           # d - sum u
-    cdef readonly double stir              # root mean square of the last changes of r, scaled
+    cdef readonly double rms_change              # root mean square of the last changes of r, scaled
     cdef readonly double strength          # sum sqrt(k) |u|, as of the last `measure`
     cdef double _largest                   # |u|, scaled
     cdef double _at_bound
@@ -72,7 +72,7 @@ cdef class Rounds:
         self._at, self._inside = at, in_margin.view(np.uint8)
         self._root, self._scale = root, scale
 
-    def hide(self, const double[::1] unseen):
+    def set_unseen(self, const double[::1] unseen):
         """What a row's own f may change by, so that nobody sees it."""
         self._unseen = unseen
 
@@ -103,17 +103,17 @@ cdef class Rounds:
             room = self._unseen[row] / (root * root)
         return room
 
-    def settled(self, rows, values):
+    def snap_to_bounds(self, rows, values):
         """Values of rows, those within rounding of a bound put there."""
         cdef const long long[::1] at = rows
         out = np.array(values, dtype=np.float64)
         cdef double[::1] new = out
         cdef Py_ssize_t i
         for i in range(at.shape[0]):
-            new[i] = self._settle(at[i], new[i])
+            new[i] = self._snap(at[i], new[i])
         return out
 
-    cdef double _settle(self, Py_ssize_t row, double value) noexcept nogil:
+    cdef double _snap(self, Py_ssize_t row, double value) noexcept nogil:
         cdef double room = self._room(row)
         if value <= self._lo[row] + room:
             return self._lo[row]
@@ -130,12 +130,12 @@ cdef class Rounds:
         those whose box is a point.
         """
         cdef Py_ssize_t i
-        outside, leavers, moves = [], [], []
+        outside, leaving, moves = [], [], []
         cdef double new
         for i in range(self._u.shape[0]):
             if self._lo[i] <= self._u[i] <= self._hi[i]:
                 if self._inside[i] and self._lo[i] == self._hi[i]:
-                    leavers.append(i)
+                    leaving.append(i)
                 continue
             new = self._lo[i] if self._u[i] < self._lo[i] else self._hi[i]
             outside.append(i)
@@ -143,16 +143,16 @@ cdef class Rounds:
             self._delta[i] += new - self._u[i]
             self._u[i] = new
             if self._inside[i]:
-                leavers.append(i)
+                leaving.append(i)
         return (
-            np.array(outside, dtype=np.int64), np.array(moves), np.array(leavers, dtype=np.int64)
+            np.array(outside, dtype=np.int64), np.array(moves), np.array(leaving, dtype=np.int64)
         )
 
     def start(self, double[::1] pending):
         """r of MARGIN rows, and what is still to be added to it, is what the rounds start from."""
         cdef const long long[::1] margin = self._factor.rows
         cdef Py_ssize_t i, row
-        self.stir = INFINITY
+        self.rms_change = INFINITY
         for i in range(margin.shape[0]):
             row = margin[i]
             self._residual[row] = self._r[row] + pending[row]
@@ -201,7 +201,7 @@ cdef class Rounds:
             for i in range(s):
                 row = margin[i]
                 step = part * du[i]
-                new = self._settle(row, self._u[row] + step)
+                new = self._snap(row, self._u[row] + step)
                 self._delta[row] += new - self._u[row]
                 if new == self._lo[row] or new == self._hi[row]:
                     out[n_out] = i
@@ -262,7 +262,7 @@ cdef class Rounds:
         cdef Py_ssize_t i, count = 0, lacking = 0
         rows = np.empty(self._u.shape[0], dtype=np.int64)
         bare = np.empty(self._u.shape[0], dtype=np.int64)
-        cdef long long[::1] moved = rows, without = bare
+        cdef long long[::1] moved = rows, columnless = bare
         cdef const double[::1] delta = self._delta
         with nogil:
             for i in range(delta.shape[0]):
@@ -270,7 +270,7 @@ cdef class Rounds:
                 count += delta[i] != 0.0
             for i in range(count):
                 if slot_of[self._at[moved[i]]] < 0:
-                    without[lacking] = moved[i]
+                    columnless[lacking] = moved[i]
                     lacking += 1
         return rows[:count], bare[:lacking]
 
@@ -300,7 +300,7 @@ cdef class Rounds:
                 self._r[row] += change[i] + db
                 if self._lo[row] < self._hi[row]:  # one that leaves changes most, and never comes
                     squares += ((change[i] + db) / self._scale[row]) ** 2
-            self.stir = sqrt(squares / max(1, looked.shape[0]))
+            self.rms_change = sqrt(squares / max(1, looked.shape[0]))
             for i in range(margin.shape[0]):
                 self._r[margin[i]] = self._residual[margin[i]]
             for i in range(movers.shape[0]):

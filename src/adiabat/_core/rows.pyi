@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-def without(
+def delete_entries(
     array: npt.NDArray[Any], gone: npt.NDArray[np.int64], more: npt.NDArray[Any] | None = None
 ) -> npt.NDArray[Any]: ...
 def codes_in(target: npt.NDArray[np.int64]) -> list[int]: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small services for arrays of rows: without some entries, which codes they hold."""
+"""Small services for arrays of rows: entries deleted, codes found, roundings summed."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport fabs
@@ -10,7 +10,7 @@ import numpy as np
 cdef double EPSILON = 2.0 ** -52
 
 
-def without(array, const long long[::1] gone, more=None):
+def delete_entries(array, const long long[::1] gone, more=None):
     """A copy of a 1-D array, of a plain type, without the entries at `gone` (ascending).
 
     `more` follow at the end.

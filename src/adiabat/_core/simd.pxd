@@ -50,6 +50,8 @@ cdef extern from "pairs.h":
         const double* diagonal
         const double* lo
         const double* hi
+        const double* kink
+        const double* jump
         double* u
         double* rise
         double* fall
@@ -80,7 +82,7 @@ cdef extern from "kernel_values.h":
     uint32_t kernel_slot(const kernel_lists* lists, int32_t feature) noexcept nogil
     ctypedef struct kernel_job:
         kernel_name kernel
-        int degree
+        double degree
         double gamma, coef0
         kernel_rows rows, columns
         const double* table
@@ -96,9 +98,9 @@ cdef extern from "simd_table.h":
         void (*solve_forward)(triangular_solve*) noexcept nogil
         void (*solve_backward)(triangular_solve*) noexcept nogil
         void (*downdate_join)(downdate*) noexcept nogil
-        void (*multiply_panels)(
-            double**, const Py_ssize_t*, Py_ssize_t, Py_ssize_t, const long long*, Py_ssize_t,
-            const double*, double*) noexcept nogil
+        void (*multiply_runs)(
+            const double**, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t, Py_ssize_t,
+            const long long*, Py_ssize_t, const double*, double*) noexcept nogil
         Py_ssize_t (*pairs_descend)(pair_descent*) noexcept nogil
         void (*kernel_values)(kernel_job*, Py_ssize_t) noexcept nogil
         void (*kernel_values_by_lists)(kernel_job*, Py_ssize_t) noexcept nogil

@@ -67,7 +67,7 @@ cdef int choose() except -1:
     name = wanted() or here[len(here) - 1]
     if name not in here:
         raise ValueError(
-            f"{VARIABLE}={name!r} names no SIMD level of this machine, which has "
+            f"{VARIABLE}={name!r} names no SIMD level of this CPU, which has "
             f"{', '.join(here)}; set it to one of these, or not at all")
     for i in range(SIMD_N_LEVELS):
         if simd_levels[i].name.decode() == name:

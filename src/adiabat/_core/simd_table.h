@@ -19,9 +19,9 @@
     FUNCTION(void, solve_forward, (triangular_solve *))                                           \
     FUNCTION(void, solve_backward, (triangular_solve *))                                          \
     FUNCTION(void, downdate_join, (downdate *))                                                   \
-    FUNCTION(void, multiply_panels,                                                               \
-             (double *const *, const ptrdiff_t *, ptrdiff_t, ptrdiff_t, const long long *,        \
-              ptrdiff_t, const double *, double *))                                               \
+    FUNCTION(void, multiply_runs,                                                                 \
+             (const double *const *, const ptrdiff_t *, const ptrdiff_t *, ptrdiff_t, ptrdiff_t,  \
+              const long long *, ptrdiff_t, const double *, double *))                            \
     FUNCTION(ptrdiff_t, pairs_descend, (pair_descent *))                                          \
     FUNCTION(void, kernel_values, (kernel_job *, ptrdiff_t))                                      \
     FUNCTION(void, kernel_values_by_lists, (kernel_job *, ptrdiff_t))                             \

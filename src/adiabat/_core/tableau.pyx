@@ -187,7 +187,7 @@ cdef class Pivots:
 
     # -- removals --------------------------------------------------------------------------------
 
-    def without(self, const long long[::1] rows, double dd, double[::1] u, bint ask, double t):
+    def remove(self, const long long[::1] rows, double dd, double[::1] u, bint ask, double t):
         """Drive rows out of the optimum while sum u moves by dd.
 
         Returns how it ended, the change of b, and the part of the motion that was left. The
@@ -196,12 +196,12 @@ cdef class Pivots:
         """
         cdef int end
         with nogil:
-            end = self._without(rows, dd, ask, t)
+            end = self._remove(rows, dd, ask, t)
             self._weights(u)
         return end, self._z[0], self.remaining
 
-    cdef int _without(self, const long long[::1] rows, double dd, bint ask, double t
-                      ) noexcept nogil:
+    cdef int _remove(self, const long long[::1] rows, double dd, bint ask, double t
+                     ) noexcept nogil:
         cdef Py_ssize_t i, k, row, idle = 0, n = self._z.shape[0]
         cdef double step, before
         self._start(1.0)

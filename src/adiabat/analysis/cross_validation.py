@@ -132,7 +132,8 @@ def validation_curve(
 
     Returns
     -------
-    train_scores, test_scores : ndarray of shape (n_values, n_folds)
+    train_scores : ndarray of shape (n_values, n_folds)
+    test_scores : ndarray of shape (n_values, n_folds)
 
     Examples
     --------

@@ -17,6 +17,7 @@ from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.least_squares import analysis as least_squares
 from adiabat.estimators.least_squares_machine import LeastSquaresMachine
+from adiabat.estimators.pipeline import what_if as of_pipeline
 from adiabat.estimators.what_if.copies import copy_removing, own_copy, own_rows, own_targets
 from adiabat.inputs import require_csr
 from adiabat.typing import IntArray
@@ -82,7 +83,7 @@ class _PipelineFolds(_CopyFolds):
     """Of scaler and machine: both unlearn the fold, on a branch."""
 
     def trained_on(self, train: IntArray) -> Any:
-        return self.model._copy_removing(self.others(train))
+        return of_pipeline.copy_removing(self.model, self.others(train))
 
     def independent(self, view: Any) -> Any:
         return super().independent(deepcopy(view))

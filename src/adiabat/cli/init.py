@@ -41,6 +41,10 @@ def init(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the random features.")] = None,
     class_weight: Annotated[str | None, typer.Option(help="'balanced'.")] = None,
+    calibration: Annotated[
+        str | None,
+        typer.Option(help="For confidence (svc): sigmoid, isotonic or venn_abers."),
+    ] = None,
     tol: Annotated[float | None, typer.Option(help="What the residual may not exceed.")] = None,
     from_file: Annotated[
         str | None,
@@ -82,7 +86,7 @@ def init(
     given: dict[str, Any] = {
         "kernel": kernel, "C": c, "gamma": as_parameter(gamma), "degree": degree, "coef0": coef0,
         "epsilon": epsilon, "nu": nu, "rho": rho, "n_components": components, "seed": seed,
-        "class_weight": class_weight, "tol": tol,
+        "class_weight": class_weight, "calibration": calibration, "tol": tol,
     }  # fmt: skip
     parameters = {name: value for name, value in given.items() if value is not None}
     categories, ignored, lines = _categories(categorical or []), list(ignore or ()), []

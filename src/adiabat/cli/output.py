@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
@@ -26,6 +27,7 @@ from adiabat.errors import (
     StoreDamagedError,
     StoreError,
     StoreLockedError,
+    StoreUpgradeWarning,
 )
 from adiabat.store.lock import WAITING
 from adiabat.store.words import counted, printable
@@ -91,6 +93,23 @@ def advance(done: int, total: int) -> None:
 
 
 @contextmanager
+def _noting_upgrades() -> Iterator[None]:
+    """Say on standard error that a store is brought up to date, as an error would be said."""
+    shown = warnings.showwarning
+
+    def show_upgrade(message: Any, category: Any, *rest: Any, **more: Any) -> None:
+        if issubclass(category, StoreUpgradeWarning):
+            err.print(foreign(f"adiabat: {message}"), style="yellow")
+        else:
+            shown(message, category, *rest, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", StoreUpgradeWarning)
+        warnings.showwarning = show_upgrade
+        yield
+
+
+@contextmanager
 def working(what: str, as_json: bool = False) -> Iterator[None]:
     """Show that work is under way, on a terminal; turn errors into a sentence and an exit code."""
     global _progress
@@ -102,11 +121,15 @@ def working(what: str, as_json: bool = False) -> Iterator[None]:
                 BarColumn(bar_width=30),
                 TimeElapsedColumn(),
             )
-            with Progress(*columns, console=err, transient=True) as _progress:
+            with (
+                _noting_upgrades(),
+                Progress(*columns, console=err, transient=True) as _progress,
+            ):
                 _progress.add_task(printable(what), total=None)
                 yield
         else:
-            yield
+            with _noting_upgrades():
+                yield
     except KeyboardInterrupt:
         _fail("interrupted; the store is as it was after its last acknowledged operation",
               INTERRUPTED, as_json)  # fmt: skip

@@ -30,6 +30,7 @@ import numpy.typing as npt
 from adiabat._core.pairs import Pairs, pairwise_descent
 from adiabat._core.rounds import Rounds
 from adiabat.engine.machine import AT_BOUND, SUM_ROUNDINGS, Machine
+from adiabat.engine.merged import Merged
 from adiabat.engine.noise import EPSILON, ROUNDINGS
 from adiabat.errors import IndefiniteKernelError
 from adiabat.typing import FloatArray, IntArray
@@ -56,7 +57,10 @@ BLOCK_ROUNDS = 40
 # steps for each row. Kernel values are kept in so many bytes; those of a row that is wanted come
 # with a few others, the more the more features there are to be read for them.
 COARSE, MOST_PAIRS, CACHE = 1e-5, 100, 1 << 28
-EACH_AHEAD, MOST_AHEAD = 6, 16
+EACH_AHEAD, LEAST_AHEAD, MOST_AHEAD = 6, 4, 8
+# Rows whose kernel values are asked for all at once; those of a user's function, which may be slow
+# to call.
+FEW_AT_ONCE, FEW_CALLED = 150, 1_500
 
 
 class Stuck(Exception):
@@ -118,7 +122,7 @@ class Exchange:
             at_rest = turn == 0 and balanced and rounds.at_rest(self.accuracy)
             anchored = machine.factor.holds_b() if at_rest else self._face()
             in_blocks = not (troubled or self.single_file)
-            rows = rounds.watch(watched, near, REACH * rounds.stir if in_blocks else np.inf)
+            rows = rounds.watch(watched, near, REACH * rounds.rms_change if in_blocks else np.inf)
             if not at_rest:
                 gain = self._look(rows)
                 self._raise_accuracy()
@@ -145,7 +149,7 @@ class Exchange:
         self.accuracy = self.machine.aims(self.tol, self.roundings)
         if self.ceiling is not None:
             np.minimum(self.accuracy, self.ceiling, out=self.accuracy)
-        self._rounds.hide(self.accuracy)
+        self._rounds.set_unseen(self.accuracy)
         self._strength = self._rounds.strength
 
     def _raise_accuracy(self) -> None:
@@ -158,11 +162,11 @@ class Exchange:
     def _enter_boxes(self) -> None:
         """Bring every u into its box; rows moved by it leave MARGIN."""
         machine = self.machine
-        outside, move, leavers = self._rounds.enter_boxes()
-        if len(leavers):
+        outside, move, leaving = self._rounds.enter_boxes()
+        if len(leaving):
             leaves = np.zeros(machine.n, dtype=bool)
-            leaves[leavers] = True
-            self._leave(np.flatnonzero(leaves[machine.margin]))
+            leaves[leaving] = True
+            self._remove(np.flatnonzero(leaves[machine.margin]))
         margin = machine.margin
         if len(margin) and len(outside):
             self._pending[margin] = machine.kernel(margin, outside) @ move
@@ -179,12 +183,12 @@ class Exchange:
             self._delta_b += db
             if len(gone) == 0:
                 return bool(holds_b)
-            leavers = machine.margin[gone]
-            self._leave(gone)
-            rounds.answer(leavers, short)
+            leaving = machine.margin[gone]
+            self._remove(gone)
+            rounds.answer(leaving, short)
         return False
 
-    def _leave(self, positions: IntArray) -> None:
+    def _remove(self, positions: IntArray) -> None:
         """Take the rows at positions of the factor out of MARGIN."""
         machine = self.machine
         members = machine.margin
@@ -256,13 +260,13 @@ class Exchange:
         step *= longest_step(machine.u[margin], step * du, machine.lo[margin], machine.hi[margin])
         rows = np.append(margin, row)
         before = machine.u[rows]
-        new = self._rounds.settled(rows, before + step * np.append(du, sign))
+        new = self._rounds.snap_to_bounds(rows, before + step * np.append(du, sign))
         machine.u[rows] = new
         self._delta[rows] += new - before
         machine.b += step * db
         self._delta_b += step * db
         at_bound = (new == machine.lo[rows]) | (new == machine.hi[rows])
-        self._leave(np.flatnonzero(at_bound[:-1]))
+        self._remove(np.flatnonzero(at_bound[:-1]))
 
     def _join(self, chosen: IntArray, rows: IntArray) -> npt.NDArray[np.bool_]:
         machine = self.machine
@@ -366,14 +370,22 @@ class Exchange:
         if not rounds.measure(machine.d):
             self._balance(rounds.missing)
         self._look(rows)
-        lo, hi, at, before = machine.lo[rows], machine.hi[rows], machine.at[rows], machine.u[rows]
+        before = machine.u[rows]
+        merged = Merged(machine, rows)
+        at = machine.at[merged.rows]
         own = machine.samples.diagonal[at]
-        ahead = min(machine.samples.n_features // EACH_AHEAD, MOST_AHEAD)
-        pairs = Pairs(machine.r[rows], before, lo, hi, own, FLAT, CACHE, ahead, at)
+        n_features = machine.samples.n_features
+        ahead = min(max(LEAST_AHEAD, n_features // EACH_AHEAD), MOST_AHEAD)
+        ahead = 0 if n_features < LEAST_AHEAD else ahead  # one by one is as fast
+        few = FEW_CALLED if machine.samples.kernel.function is not None else FEW_AT_ONCE
+        pairs = Pairs(
+            merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump
+        )  # fmt: skip
         spread = float(np.ptp(machine.t[rows])) or float(np.ptp(machine.r[rows]))
         pairs.descend(COARSE * spread, MOST_PAIRS * len(rows), machine.samples.writer(at))
-        new = pairs.u
-        machine.u[rows] = new
+        self._keep_columns(pairs, at)
+        merged.split(pairs.u)
+        new, lo, hi = machine.u[rows], machine.lo[rows], machine.hi[rows]
         self._delta[rows] += new - before
         inside = (new > lo) & (new < hi)
         self._look(rows)
@@ -382,6 +394,16 @@ class Exchange:
         machine.r[rows] -= middle
         machine.refactor(rows[inside])
         self._residual[rows] = machine.r[rows]
+
+    def _keep_columns(self, pairs: Pairs, at: IntArray) -> None:
+        """Kernel values of rows that end with weight are columns, if all samples took part."""
+        samples = self.machine.samples
+        if len(at) != samples.n or samples.by_features:
+            return
+        places = np.flatnonzero(pairs.u)
+        places = places[(samples.gram.slot_of[at[places]] < 0) & pairs.given(places)]
+        order = np.argsort(at, kind="stable")
+        samples.keep(at[places], lambda some: pairs.values(places[some], order))
 
     def _balance(self, missing: float) -> None:
         """Bring sum u to d by the rows that mind it least."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where the samples' own data are kept, by position: features, dense or sparse, or kernel values.
 
+For a kernel of the user's own, features may be any objects.
+
 When samples leave, others from the end take their positions, and what they held is overwritten.
 Dense rows of which many entries are zero (images, counts, one-hot columns) are kept by their
 nonzero entries as well: products with other rows then read and multiply only these.
@@ -20,7 +22,7 @@ from adiabat.typing import FloatArray, IntArray
 # Room beyond what is there: the first rows after a fit should not have to wait for it.
 SPARE = 8
 # With so many dense features or fewer, a linear kernel is read from them: no columns are formed.
-THIN = 256
+FEW_FEATURES = 256
 
 _NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
@@ -28,11 +30,11 @@ _NOBODY: IntArray = np.empty(0, dtype=np.int64)
 class DenseFeatures:
     """Rows of features in a buffer with room to grow, and perhaps their nonzero entries."""
 
-    def __init__(self, n_features: int, by_products: bool) -> None:
+    def __init__(self, n_features: int, by_products: bool, dtype: Any = np.float64) -> None:
         self.n = 0
         self.nonzeros: SparseRows | None = None
         self._by_products = by_products
-        self._rows = np.empty((0, n_features))
+        self._rows = np.empty((0, n_features), dtype=dtype)
 
     @property
     def data(self) -> FloatArray:
@@ -45,12 +47,13 @@ class DenseFeatures:
 
     def add(self, X: Any) -> None:
         """Add rows at the end."""
-        dense = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        dense = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=self._rows.dtype)
         n, after = self.n, self.n + len(dense)
         grows = after > len(self._rows)
         if grows:
             # zeros: what memory held before, perhaps rows that are gone, is not kept as room
-            grown = np.zeros((max(after + after // SPARE, n + n // 2), self._rows.shape[1]))
+            room = max(after + after // SPARE, n + n // 2)
+            grown = np.zeros((room, self._rows.shape[1]), dtype=self._rows.dtype)
             grown[:n] = self._rows[:n]
             self._rows = grown
         self._rows[n:after] = dense
@@ -85,7 +88,7 @@ class DenseFeatures:
 
 
 class LinearFeatures(DenseFeatures):
-    """Rows of few features, from which a linear kernel is read (`_core/thin.pyx`)."""
+    """Rows of few features, from which a linear kernel is read (`_core/linear_gram.pyx`)."""
 
     def __init__(self, n_features: int, kernel: Kernel) -> None:
         super().__init__(n_features, by_products=False)
@@ -208,6 +211,6 @@ def make_features(kernel: Kernel, X: Any) -> Features:
         return GivenKernel()
     if sp.issparse(X):
         return SparseFeatures(X.shape[1])
-    if kernel.name == "linear" and X.shape[1] <= THIN:
+    if kernel.name == "linear" and X.shape[1] <= FEW_FEATURES:
         return LinearFeatures(X.shape[1], kernel)
-    return DenseFeatures(X.shape[1], kernel.takes_products)
+    return DenseFeatures(X.shape[1], kernel.takes_products, X.dtype)

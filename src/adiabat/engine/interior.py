@@ -39,7 +39,7 @@ NEAR, TINY = 1e-3, 1e-150
 
 def applies(machine: Machine) -> bool:
     """Whether there are features to go by, and rows enough."""
-    if not machine.samples.thin:
+    if not machine.samples.by_features:
         return False
     n_features = int(machine.samples.features.shape[1])
     return machine.n >= max(LEAST_ROWS, ROWS_EACH * n_features)

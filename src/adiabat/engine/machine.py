@@ -18,7 +18,7 @@ import numpy as np
 
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
-from adiabat._core.rows import roundings, typical_size, violations, without
+from adiabat._core.rows import delete_entries, roundings, typical_size, violations
 from adiabat.certificate import Verdict
 from adiabat.engine.noise import AIM, EPSILON, FEWEST, ROUNDINGS, noise
 from adiabat.engine.samples import Samples
@@ -155,6 +155,17 @@ class Machine:
         self.in_margin = np.zeros(len(self.u), dtype=bool)
         self.refactor(saved.margin)
 
+    def copied(self, samples: Samples) -> Machine:
+        """A copy on other samples at the same positions."""
+        other = Machine(samples, self.d)
+        for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
+            setattr(other, name, getattr(self, name).copy())
+        other.b, other.verdict, other.typical = self.b, self.verdict, self.typical
+        if self.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
+            other.factor = Factor(self.factor.shift, DEPENDENT)
+            other.factor.copy_from(self.factor)
+        return other
+
     def refactor(self, rows: IntArray) -> IntArray:
         """Make the factor anew over rows; returns those that turned out dependent."""
         if self.factor is None:
@@ -237,10 +248,10 @@ class Machine:
             return
         assert self.factor is not None
         removed = np.sort(removed)
-        self.factor.close_ranks(removed)
-        self.factor.tidy()
+        self.factor.renumber(removed)
+        self.factor.wipe_removed()
         for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
-            setattr(self, name, without(getattr(self, name), removed))
+            setattr(self, name, delete_entries(getattr(self, name), removed))
         self.typical = typical_size(self.t)
         if self.verdict.worst >= 0:
             above = int(np.searchsorted(removed, self.verdict.worst))

@@ -2,8 +2,10 @@
 """How much memory a kernel machine will take, said before it is taken.
 
 What grows is the kernel columns: a column of n values for each sample that carries weight, and half
-as many again for those that lately did. A process that takes more than there is, is killed without
-a word; so that the estimate is compared with what is there, or with a limit, beforehand.
+as many again for those that lately did. Least squares takes square matrices: as many rows as there
+are samples if it has a kernel, else as there are features. A process that takes more than there is,
+is killed without a word; so that the estimate is compared with what is there, or with a limit,
+beforehand.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ _NUMBER: Final = 8  # bytes
 _ARRAYS: Final = 24
 # Fewer bytes are taken without asking the system, which takes as long as a small update.
 _WORTH_ASKING: Final = 4e6
+_FEWER_COLUMNS: Final = "fewer rows, retain=, a kernel with fewer support vectors, or more memory"
 _UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
@@ -27,14 +30,15 @@ def estimated_bytes(n: int, n_features: int, n_support: int, n_machines: int = 1
     return _NUMBER * (columns + n * (2.0 * n_features + _ARRAYS * n_machines))
 
 
-def require_room(needed: float, limit: float | None, what: str) -> None:
+def require_room(
+    needed: float, limit: float | None, what: str, remedy: str = _FEWER_COLUMNS
+) -> None:
     """MemoryError if so many bytes are more than the limit, or than there are."""
     there = available_bytes() if limit is None else limit
     if there is not None and needed > there:
         source = "are free" if limit is None else "are allowed (memory_limit)"
         raise MemoryError(
-            f"{what} needs about {readable(needed)}, and {readable(there)} {source}. Use fewer "
-            "rows, retain=, a kernel with fewer support vectors, or more memory"
+            f"{what} needs about {readable(needed)}, and {readable(there)} {source}. Use {remedy}"
         )
 
 
@@ -43,6 +47,13 @@ def require_columns(n: int, n_columns: int) -> None:
     needed = float(_NUMBER * n * n_columns)
     if needed >= _WORTH_ASKING:
         require_room(needed, None, f"Keeping {n_columns} more kernel columns of {n} rows")
+
+
+def require_matrices(side: int, count: int, what: str, remedy: str) -> None:
+    """MemoryError if so many square matrices are more than there is room for."""
+    needed = float(_NUMBER) * count * side * side
+    if needed >= _WORTH_ASKING:
+        require_room(needed, None, what, remedy)
 
 
 def available_bytes() -> float | None:

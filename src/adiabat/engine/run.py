@@ -20,6 +20,8 @@ from adiabat.typing import BoolArray, FloatArray, IntArray
 # takes so few products; else after a first part of them has shown that weights at a bound outnumber
 # the margin.
 FEW_ROWS, FEW_PRODUCTS = 1_500, 64_000_000
+# Products that a coarse step of all rows may take; an exponential is so many of them.
+MOST_PRODUCTS, EACH_VALUE = 5e9, 16
 # Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
@@ -54,7 +56,8 @@ class Run:
         self.carried = carried  # bounds or the sum moved, and weights with them
         self.n_touched = len(touched)
         self.coarse = self._is_small() if fresh else self._is_low_rank() and not self._is_few()
-        self.undecided = fresh and not self.coarse  # whether a coarse step would help
+        self.whole = self.coarse and fresh  # it is one of all rows
+        self.undecided = fresh and not self.coarse  # whether that would help
         self.watched = self._first_watch(touched, fresh)
         self.best = np.inf
         self.stuck = False
@@ -91,6 +94,20 @@ class Run:
         each = 1 if samples.precomputed else samples.n_features
         return n <= FEW_ROWS and n * n * each <= FEW_PRODUCTS
 
+    def _is_bounded(self) -> bool:
+        """Whether weights at a bound outnumber the margin."""
+        margin = len(self.machine.margin)
+        return nonzero(self.machine.u) - margin >= margin
+
+    def _is_affordable(self) -> bool:
+        """Whether all rows can take part in a coarse step, by what those seen so far tell.
+
+        It asks for the kernel values of each row that gets weight, with all others.
+        """
+        n, samples = self.machine.n, self.machine.samples
+        part = nonzero(self.machine.u) / max(1, int(self.watched.sum()))
+        return part * n * n * (EACH_VALUE + samples.n_features) <= MOST_PRODUCTS
+
     def _is_few(self) -> bool:
         """Whether so few rows move that a path is short."""
         margin, n = len(self.machine.margin), self.machine.n
@@ -112,17 +129,17 @@ class Run:
         if self.exchange is None:
             self.exchange = Exchange(self.machine, self.tol, self.nearly_there)
         try:
-            if self.coarse:
-                self.coarse = False
-                if self.fresh:
-                    self.watched[:] = True
-                self.exchange.descend(np.flatnonzero(self.watched | self.machine.in_margin))
-            self.exchange.solve(self.watched)
-            self.coarse = self.exchange.overshoots
-            if self.undecided:
-                bounded = nonzero(self.machine.u) - len(self.machine.margin)
-                self.coarse |= bounded >= len(self.machine.margin)
-            self.undecided = self.undecided and not self.coarse
+            if self.whole:
+                self.watched[:] = True
+            while True:
+                if self.coarse:
+                    self.exchange.descend(np.flatnonzero(self.watched | self.machine.in_margin))
+                self.exchange.solve(self.watched)
+                self.coarse = self.exchange.overshoots  # not after a coarse step
+                if not self.coarse:
+                    break
+            self.whole = self.undecided and self._is_bounded() and self._is_affordable()
+            self.coarse, self.undecided = self.whole, self.undecided and not self.whole
         except Stuck:
             self.stuck = True  # the full check may still pass
 

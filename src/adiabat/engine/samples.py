@@ -8,15 +8,15 @@ weight, and for a few that lately did (`Gram`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from adiabat._core.gram import Gram
 from adiabat._core.kernel_values import Rows
+from adiabat._core.linear_gram import LinearGram
 from adiabat._core.sparse_rows import SparseRows
-from adiabat._core.thin import Thin
 from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
 from adiabat.engine.memory import require_columns
 from adiabat.errors import IndefiniteKernelError
@@ -45,6 +45,7 @@ class Samples:
         self._largest, self._largest_of = 0.0, self.diagonal
         self._held: Features | Any = None  # from the first `add` on it is there
         self._norms: FloatArray | None = None
+        self.group: IntArray | None = None  # by position, where some machines have other samples
 
     # -- what is there ---------------------------------------------------------------------------
 
@@ -74,19 +75,25 @@ class Samples:
         """Whether kernel values are made from the rows where they are kept."""
         kernel = self.kernel
         return kernel.name not in ("precomputed", "callable") and (
-            kernel.origin is None or self.thin
+            kernel.origin is None or self.by_features
         )
 
-    def view(self, positions: Any, against: int) -> Rows:
-        """Rows at positions for the kernel's formula, to be read now; `against` so many others."""
+    def view(self, positions: Any, against: int, copied: bool = False) -> Rows:
+        """Rows at positions for the kernel's formula, to be read now; `against` so many others.
+
+        They are read faster from a copy, in which they stand one after the other.
+        """
         everyone = isinstance(positions, slice) and positions == slice(None)
         held = self._held
         if not self._viewed:
             rows = self.kernel.rows(self.rows(positions))
-        elif isinstance(held, LinearFeatures):
-            rows = Rows.dense(self.features, None if everyone else positions)
-        elif self._nonzeros is None or (against <= FEW_COLUMNS and isinstance(held, DenseFeatures)):
-            rows = Rows.dense(held.data, None if everyone else positions)
+        elif isinstance(held, LinearFeatures) or (
+            self._nonzeros is None or (against <= FEW_COLUMNS and isinstance(held, DenseFeatures))
+        ):
+            data = self.features if isinstance(held, LinearFeatures) else held.data
+            if copied:
+                data = data[positions]
+            rows = Rows.dense(data, None if everyone or copied else positions)
         else:
             rows = self._nonzeros.view(positions)
         rows.norms = None if self._norms is None else self._norms[positions]
@@ -100,13 +107,13 @@ class Samples:
         return self._largest
 
     @property
-    def thin(self) -> bool:
+    def by_features(self) -> bool:
         """Whether K = XX' is read from X itself, whose features are few."""
-        return isinstance(self.gram, Thin)
+        return isinstance(self.gram, LinearGram)
 
     @property
     def features(self) -> FloatArray:
-        """Where thin: X such that K = XX', by position."""
+        """If by features: X such that K = XX', by position."""
         assert isinstance(self._held, LinearFeatures)
         return self._held.measured[: self.n]
 
@@ -129,28 +136,29 @@ class Samples:
         It takes their places, and an array with a row for each, which may be wider.
         """
         n = len(positions)
-        unique, where = np.unique(positions, return_inverse=True)
-        repeated = len(unique) < n
-        columns = unique if repeated else positions
-        everyone = self.view(columns, 1) if self._viewed else None
+        everyone = self.view(positions, 1, copied=True) if self._viewed else None
 
         def write(places: IntArray, out: FloatArray) -> None:
             if everyone is not None and len(places) == 1:
-                values = np.empty((1, len(columns))) if repeated else out
-                place = where[places[0]] if repeated else places[0]
-                self.kernel.formula.column(everyone, int(place), values[0])
+                self.kernel.formula.column(everyone, int(places[0]), out[0])
+            elif everyone is not None:
+                some = self.view(positions[places], 1, copied=True)
+                out[:, :n] = self.kernel.formula.block(some, everyone)
             else:
-                values = self.block(positions[places], columns)
-            if repeated:
-                values.take(where, axis=1, out=out[:, :n], mode="clip")
-            elif values is not out:
-                out[:, :n] = values
+                out[:, :n] = self.block(positions[places], positions)
 
         return write
+
+    def regroup(self, positions: IntArray, by: int) -> None:
+        """Add a number to the groups of samples: those of the same machines are one group."""
+        if self.group is None:
+            self.group = np.zeros(self.n, dtype=np.int64)
+        self.group[positions] += by
 
     def _claim(self, positions: IntArray) -> None:
         """Give samples their kernel columns, computed against all samples."""
         kernel, data = self.kernel, self.data
+        groups = None if self.group is None else self.group[positions]
         if self._viewed:
             k = len(positions)
             self.gram.claim_by(
@@ -158,30 +166,44 @@ class Samples:
                 lambda tops, step: kernel.formula.write(
                     self.view(slice(None), k), self.view(positions, k), tops, step
                 ),
+                groups,
             )
         elif self.precomputed:
-            self.gram.claim(positions, lambda rows: data[rows, positions])
+            self.gram.claim(positions, lambda rows: data[rows, positions], groups)
         elif kernel.function is not None:
             whole = kernel.block(self.rows(positions), data)
-            self.gram.claim(positions, lambda rows: whole[:, rows].T)
+            self.gram.claim(positions, lambda rows: whole[:, rows].T, groups)
         else:
             others = kernel.rows(self.rows(positions))
-            self.gram.claim(positions, lambda rows: kernel.block(data[rows], others))
+            self.gram.claim(positions, lambda rows: kernel.block(data[rows], others), groups)
 
     def slots(self, positions: IntArray) -> IntArray:
         """Slots of samples, their columns computed where there were none."""
         slots: IntArray = self.gram.slot_of[positions]
         if len(slots) and slots.min() < 0:
-            self._fill(np.unique(positions[slots < 0]))
+            lacking = np.zeros(self.n, dtype=bool)
+            lacking[positions[slots < 0]] = True
+            self._fill(lacking.nonzero()[0])
             slots = self.gram.slot_of[positions]
         return slots
 
     def _fill(self, positions: IntArray) -> None:
+        for part in self._parts(positions):
+            self._claim(positions[part])
+
+    def keep(self, positions: IntArray, values: Callable[[slice], FloatArray]) -> None:
+        """Keep columns that are known: values(some)[j, i] is that of sample i and the j-th."""
+        for part in self._parts(positions):
+            columns = values(part).T
+            groups = None if self.group is None else self.group[positions[part]]
+            self.gram.claim(positions[part], columns.__getitem__, groups)
+
+    def _parts(self, positions: IntArray) -> Iterator[slice]:
+        """Positions whose columns have room, a part at a time."""
         require_columns(self.n, len(positions))
         step = max(1, BLOCK_ENTRIES // max(1, self.n))
         for start in range(0, len(positions), step):
-            part = positions[start : start + step]
-            self._claim(part)
+            yield slice(start, start + step)
 
     def between(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Kernel values K[rows, columns], read from slots of the columns."""
@@ -207,7 +229,7 @@ class Samples:
         """The same samples, to be read only; kernel columns are shared, new ones are its own."""
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
-        other._held, other._norms = self._held, self._norms
+        other._held, other._norms, other.group = self._held, self._norms, self.group
         return other
 
     # -- change ----------------------------------------------------------------------------------
@@ -224,7 +246,7 @@ class Samples:
         positions = np.arange(first, first + k)
         occupied = np.flatnonzero(self.gram.owner >= 0)
         owners = self.gram.owner[occupied]
-        if self.thin:
+        if self.by_features:
             self.gram.append(k, occupied[:0], np.empty((k, 0)))
             self._check_diagonal(positions, self._own(first))
         else:
@@ -246,9 +268,9 @@ class Samples:
     def _refuse_indefinite(self, positions: IntArray) -> None:
         """Look for negative curvature among some samples, the new ones first.
 
-        Kernels with a name are semidefinite by their formula; one that was given may not be.
+        Most kernels with a name are semidefinite by their formula; one that was given may not be.
         """
-        if self.kernel.name not in ("precomputed", "callable") or len(positions) == 0:
+        if self.kernel.is_semidefinite or len(positions) == 0:
             return
         rng = np.random.default_rng(self.n)
         new = rng.permutation(positions)[:INSPECTED]
@@ -259,15 +281,20 @@ class Samples:
             raise IndefiniteKernelError(
                 f"kernel={self.kernel.name!r} is not positive semidefinite: among "
                 f"{len(chosen)} samples of X its eigenvalues run from {spectrum[0]:.3g} to "
-                f"{spectrum[-1]:.3g}, so the problem has no unique optimum. Pass similarities, "
-                "not distances, or use a positive semidefinite kernel."
+                f"{spectrum[-1]:.3g}, so the problem has no unique optimum. {self._remedy()}"
             )
+
+    def _remedy(self) -> str:
+        if self.kernel.name == "poly":
+            given = f"degree={self.kernel.degree!r} and coef0={self.kernel.coef0!r}"
+            return f"Instead of {given}, use a whole degree and coef0 >= 0."
+        return "Pass similarities, not distances, or use a positive semidefinite kernel."
 
     def _check_diagonal(self, positions: IntArray, own: FloatArray) -> None:
         if len(own) and own.min() < 0.0:
             raise IndefiniteKernelError(
                 f"kernel={self.kernel.name!r} is not positive semidefinite: k(x, x) = "
-                f"{own.min():.3g} for a row of X. Use a positive semidefinite kernel."
+                f"{own.min():.3g} for a row of X. {self._remedy()}"
             )
         self.diagonal = np.concatenate([self.diagonal[: positions[0] if len(own) else None], own])
 
@@ -276,13 +303,15 @@ class Samples:
             self._held = make_features(self.kernel, X)
         self._held.add(X)
         if isinstance(self._held, LinearFeatures):
-            if not isinstance(self.gram, Thin):
-                self.gram = Thin()
+            if not isinstance(self.gram, LinearGram):
+                self.gram = LinearGram()
             self.gram.hold(self._held.measured)
         norms = self.kernel.norms(X)
         if norms is not None:
             self._norms = norms if self._norms is None else np.concatenate([self._norms, norms])
         self.n += X.shape[0]
+        if self.group is not None:
+            self.group = np.concatenate([self.group, np.zeros(X.shape[0], dtype=np.int64)])
 
     def remove(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """Remove samples; returns (from, to): where samples from the end moved."""
@@ -291,7 +320,7 @@ class Samples:
         if left == self.n:
             return tail, hole
         self._held.move(tail, hole, left)
-        for values in (self.diagonal, self._norms):
+        for values in (self.diagonal, self._norms, self.group):
             if values is not None:
                 values[hole] = values[tail]
         self._shorten(left)
@@ -302,6 +331,7 @@ class Samples:
         # copies: a view would keep the values of samples that are gone
         self.diagonal = self.diagonal[:n].copy()
         self._norms = None if self._norms is None else self._norms[:n].copy()
+        self.group = None if self.group is None else self.group[:n].copy()
 
     def truncate(self, n: int) -> None:
         """Take back samples added after there were n, whatever of them had been stored."""

@@ -21,13 +21,13 @@ from typing import Any, Self
 import numpy as np
 
 from adiabat._core import thread_pool
-from adiabat._core.factor import Factor
-from adiabat._core.judge import weigh
+from adiabat._core.judge import weigh, weigh_rows
 from adiabat._core.rows import mark
 from adiabat.engine.bias import centre_bias
+from adiabat.engine.groups import Groups
 from adiabat.engine.interior import applies, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
-from adiabat.engine.machine import DEPENDENT, NO_ROWS, Machine, RowChange, Snapshot
+from adiabat.engine.machine import NO_ROWS, Machine, RowChange, Snapshot
 from adiabat.engine.path import Path
 from adiabat.engine.polish import polish
 from adiabat.engine.run import Run
@@ -89,6 +89,7 @@ class Step:
         self._solver = solver
         self._n_before = solver.samples.n
         self._saved: dict[Key, Snapshot | None] = {}
+        self._group = None if solver.samples.group is None else solver.samples.group.copy()
         self._changes: Mapping[Key, RowChange] = {}
         self._committed = False
         self._blas = BlasHold()
@@ -119,6 +120,8 @@ class Step:
         for key in changes:
             machine = solver.machines.get(key)
             self._saved[key] = None if machine is None else machine.snapshot()
+        if not solver._is_fork:
+            solver.groups.follow(solver.samples, solver.machines, changes)
         solver.attempt(changes, method, trace, self.info, self._saved)
         if solver._is_large(changes):
             solver._prepare_for_updates()
@@ -140,6 +143,7 @@ class Step:
         with deferred_interrupts():
             if not self._committed:
                 self._solver._restore_machines(self._saved)
+                self._solver.samples.group = self._group
                 self._solver.samples.truncate(self._n_before)
             self._blas.give_back()
 
@@ -153,6 +157,7 @@ class Solver:
         self.tol = tol
         self.judged_by = tol  # the tolerance of the verdicts that machines have
         self._is_fork = False
+        self.groups = Groups()
         self._untidy = 0  # rows changed since kernel columns were last put in order
 
     def changing(self) -> Step:
@@ -196,7 +201,7 @@ class Solver:
         other = Solver(self.samples.kernel, self.tol)
         other.samples, other._is_fork = self.samples.fork(), True
         for key in keys or self.machines:
-            other.machines[key] = _copied(self.machines[key], other.samples)
+            other.machines[key] = self.machines[key].copied(other.samples)
         return other
 
     def _begin(self, changes: Mapping[Key, RowChange], carry: bool) -> None:
@@ -295,12 +300,18 @@ class Solver:
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
         gram = self.samples.gram
+        if self.samples.group is not None:
+            for machine in machines:
+                coefficients, f = machine.coefficients(), np.empty(machine.n)
+                weigh_rows(gram.panels, coefficients, machine.at, f)
+                machine.r = f + (machine.b - machine.t)
+            return
         for machine in machines[1:]:  # their columns first: a panel more is more coefficients
             self.samples.slots(machine.at[machine.u != 0.0])
         by_machine = [machine.coefficients() for machine in machines]
         weights = np.column_stack(by_machine) if len(machines) > 1 else by_machine[0][:, None]
         panels = gram.panels
-        if self.samples.thin:  # K = XX', and of X there is one panel
+        if self.samples.by_features:  # K = XX', and of X there is one panel
             panels = [self.samples.features]
             weights = panels[0].T @ weights
         f = np.empty((gram.n, len(machines)))
@@ -388,6 +399,8 @@ class Solver:
         self._untidy = 0
         weighty = self._weighty()
         self.samples.gram.release(weighty, _spare(weighty))
+        if self.samples.group is not None:
+            return  # columns stand by group
         # MARGIN first: its columns are read in every round, those at a bound seldom
         self.samples.gram.gather_front(self._in_margin(), tolerated, most)
         self.samples.gram.gather_front(weighty, tolerated, most)
@@ -430,18 +443,6 @@ class Solver:
                 self.machines.pop(key, None)
             else:
                 self.machines[key].restore(snapshot)
-
-
-def _copied(machine: Machine, samples: Samples) -> Machine:
-    """A copy of a machine on other samples at the same positions."""
-    other = Machine(samples, machine.d)
-    for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
-        setattr(other, name, getattr(machine, name).copy())
-    other.b, other.verdict, other.typical = machine.b, machine.verdict, machine.typical
-    if machine.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
-        other.factor = Factor(machine.factor.shift, DEPENDENT)
-        other.factor.copy_from(machine.factor)
-    return other
 
 
 def _spare(weighty: BoolArray) -> int:

@@ -256,7 +256,7 @@ class Remover:
         while left:
             for k in left:
                 loss = machine.d - totals[k]
-                end[k], db[k], part = self._pivots.without(
+                end[k], db[k], part = self._pivots.remove(
                     places[k], -loss, U[k], ask, machine.t[samples[k][0]]
                 )
                 breakpoints[k] = self._pivots.breakpoints

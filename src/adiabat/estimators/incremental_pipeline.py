@@ -28,9 +28,24 @@ from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
+from adiabat.estimators.pipeline import what_if
 from adiabat.estimators.pipeline.file import content
-from adiabat.estimators.pipeline.scaled_machine import settings_of, unless_ones, with_rows
-from adiabat.estimators.pipeline.what_if import ScaledWhatIf
+from adiabat.estimators.scaled_machine import (
+    ScaledMachine,
+    settings_of,
+    unless_ones,
+    with_rows,
+)
+from adiabat.estimators.what_if.influence import Loss
+from adiabat.estimators.what_if.removals import Progress
+from adiabat.estimators.what_if.results import (
+    Influence,
+    LeaveOneOut,
+    LeaveOneOutNovelty,
+    LeaveOneOutRegression,
+    LeaveOut,
+    Preview,
+)
 from adiabat.preprocessing.composition import fit_to
 from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.typing import FloatArray
@@ -40,7 +55,7 @@ def _machine_has(name: str) -> Callable[[Any], bool]:
     return lambda pipeline: hasattr(pipeline.estimator, name)
 
 
-class IncrementalPipeline(ScaledWhatIf):
+class IncrementalPipeline(ScaledMachine):
     """Transformers in front of a kernel machine, learning and unlearning as one.
 
     Parameters
@@ -310,6 +325,15 @@ class IncrementalPipeline(ScaledWhatIf):
         values: FloatArray = self._ready().decision_function(self._scaled(X))
         return values
 
+    @available_if(_machine_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the machine, if it has a `calibration`.
+
+        They are fitted on leave-one-out decision values in the scaling of all rows.
+        """
+        values: FloatArray = self._ready().predict_proba(self._scaled(X))
+        return values
+
     @available_if(_machine_has("score_samples"))  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> FloatArray:
         """Scores of the machine, where it has them."""
@@ -328,6 +352,115 @@ class IncrementalPipeline(ScaledWhatIf):
         """
         check_is_fitted(self)
         return replace(self.estimator_.certificate(), held_fixed=self._held_fixed())
+
+    # -- what if -----------------------------------------------------------------------------------
+
+    def leave_one_out(
+        self,
+        decisions: bool = True,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+        hold_scaling: bool = False,
+    ) -> LeaveOneOut | LeaveOneOutRegression | LeaveOneOutNovelty:
+        """What the pipeline would say of each sample, had it never learned that sample.
+
+        The pipeline is not changed.
+
+        Parameters
+        ----------
+        decisions : bool, default=True
+            Whether decision values are wanted (classifiers).
+        n_jobs : int or None, default=None
+            Samples left out at a time, as in joblib; threads, unless
+            :func:`joblib.parallel_config` says otherwise.
+        progress : callable, optional
+            Called with (removals done, removals in all).
+        hold_scaling : bool, default=False
+            With ``mode="exact"`` each sample is also taken out of scaling, gamma and class
+            weights, and every removal solves all others anew. True holds these as they are with
+            all samples, as ``mode="held"`` does: fast, and a little optimistic.
+
+        Returns
+        -------
+        LeaveOneOut, LeaveOneOutRegression or LeaveOneOutNovelty
+            As the machine's own `leave_one_out`.
+        """
+        return what_if.leave_one_out(self, decisions, n_jobs, progress, hold_scaling)
+
+    def leave_out(
+        self, groups: Any, n_jobs: int | None = None, hold_scaling: bool = False
+    ) -> LeaveOut:
+        """What the pipeline would say of each group of samples, had it never learned that group.
+
+        Parameters
+        ----------
+        groups : array of shape (n_samples,), or list of lists of ids
+            A label for each sample in the order of `ids_`, or the ids of each group; samples that
+            are in no list stay in every model.
+        n_jobs : int or None, default=None
+            Groups left out at a time.
+        hold_scaling : bool, default=False
+            As in `leave_one_out`.
+
+        Returns
+        -------
+        LeaveOut
+        """
+        return what_if.leave_out(self, groups, n_jobs, hold_scaling)
+
+    def preview(
+        self,
+        remove: Any = (),
+        X: Any = None,
+        y: Any = None,
+        *,
+        at: Any = None,
+        sample_weight: Any = None,
+    ) -> Preview:
+        """How decision values would change if samples were unlearned and others learned.
+
+        Parameters
+        ----------
+        remove : id or sequence of ids, default=()
+            Samples to unlearn.
+        X, y, sample_weight : optional
+            Samples to learn, as in `partial_fit`.
+        at : {array, data frame, sparse} of shape (n_points, n_features), optional
+            Where to decide; by default at the samples that stay.
+
+        Returns
+        -------
+        Preview
+        """
+        return what_if.preview(self, remove, X, y, at, sample_weight)
+
+    def influence(
+        self,
+        X_val: Any,
+        y_val: Any,
+        loss: str | Loss | None = None,
+        n_jobs: int | None = None,
+        hold_scaling: bool = False,
+    ) -> Influence:
+        """What each sample is worth: the change of a validation loss when it goes, exactly.
+
+        Parameters
+        ----------
+        X_val, y_val, loss
+            As in the machine's own `influence`.
+        n_jobs : int or None, default=None
+            Samples removed at a time, as in joblib; threads, unless
+            :func:`joblib.parallel_config` says otherwise.
+        hold_scaling : bool, default=False
+            As in `leave_one_out`.
+
+        Returns
+        -------
+        Influence
+        """
+        return what_if.influence(self, X_val, y_val, loss, n_jobs, hold_scaling)
+
+    # -- files -------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the pipeline to a file: a zip of JSON and arrays, whole or not at all.

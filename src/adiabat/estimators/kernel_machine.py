@@ -37,6 +37,7 @@ from adiabat.estimators.files.content import Arrays, Manifest, save
 from adiabat.estimators.files.reading import report_from
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.evidence import certify
+from adiabat.estimators.kernel.hard_margin import has_errors, require_finite
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.persistence import content, pack, state_from, unpack
 from adiabat.estimators.kernel.retaining import retain, with_leaving
@@ -420,7 +421,8 @@ class KernelMachine(SampleKeeper[Model]):
         # Kernel values, residuals and verdict were all made anew from the rows just now.
         certificate = estimator._certify(afresh=False)
         estimator.last_update_ = report_from(manifest["report"], certificate)
-        if not certificate.ok:
+        hard = estimator._model.formulation.raised() is not None
+        if not certificate.ok or (hard and has_errors(estimator._model.solver)):
             raise ValueError("its model is not the optimum on its rows")
         return estimator
 
@@ -573,8 +575,8 @@ class KernelMachine(SampleKeeper[Model]):
         return model.kernel.diagonal(X)
 
     def _require_askable(self) -> None:
-        check_is_fitted(self)
-        self._require_unchanged()
+        super()._require_askable()
+        require_finite(self._model.formulation)
 
     def _retune(
         self, step: Transaction, params: dict[str, Any], started: float, trace: bool
@@ -605,7 +607,7 @@ class KernelMachine(SampleKeeper[Model]):
         change = SampleChange(formulation=formulation)
         if kernel is not None and not kernel.equals(model.kernel):
             change = replace(change, kernel=kernel, rows=self._held_rows())
-        resolved = formulation.settle(model.target, model.weight)
+        resolved = formulation.resolve(model.target, model.weight)
         if change.kernel or not model.is_judged or resolved.reshapes(model.formulation):
             step.solve(model, change, self.solver, trace)
         with step.committing() as info:
@@ -627,6 +629,7 @@ class KernelMachine(SampleKeeper[Model]):
             X=X,
             sample_weight=weights,
             shift_free=self._formulation(None).shift_free,
+            inspected=True,
         )
 
     def _hold_parameters(self) -> None:

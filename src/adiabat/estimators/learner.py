@@ -16,7 +16,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from adiabat.engine.report import UpdateReport
-from adiabat.estimators.arguments.validation import check_rows, n_rows, same_parameter
+from adiabat.estimators.arguments.objects import as_objects, check_objects
+from adiabat.estimators.arguments.validation import (
+    check_rows,
+    n_rows,
+    remember_checked,
+    same_parameter,
+    were_checked,
+)
 
 M = TypeVar("M", bound=Sized)
 
@@ -37,6 +44,11 @@ class Learner(BaseEstimator, Generic[M]):
     _supervised: ClassVar[bool] = True
     #: Held parameters that only a new fit can change.
     _fixed_at_fit: ClassVar[tuple[str, ...]] = ()
+
+    def _validate_params(self) -> None:
+        if not were_checked(self):  # scikit-learn takes as long for it as a small fit does
+            super()._validate_params()
+            remember_checked(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return len(getattr(self, "_model", ())) > 0
@@ -64,6 +76,11 @@ class Learner(BaseEstimator, Generic[M]):
                     f"{name}={now!r} was {before!r} when the model was fitted, and changes of the "
                     f"data hold it. Set it back{remedy}, or call fit."
                 )
+
+    def _require_askable(self) -> None:
+        """Refuse questions about models that this one is not, where they have no answer."""
+        check_is_fitted(self)
+        self._require_unchanged()
 
     def _same_parameter(self, name: str, before: Any, now: Any) -> bool:
         return same_parameter(before, now)
@@ -128,6 +145,9 @@ class SampleKeeper(Learner[M]):
         self, X: Any, y: Any = "no_validation", reset: bool = False, multi_output: bool = False
     ) -> Any:
         """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
+        objects = as_objects(X) if callable(self.kernel) else None
+        if objects is not None:
+            return check_objects(self, objects, y, reset)
         sparse = self.kernel != "precomputed"
         return check_rows(self, X, y, sparse=sparse, reset=reset, multi_output=multi_output)
 

@@ -44,7 +44,7 @@ from adiabat.estimators.least_squares.analysis import (
 from adiabat.estimators.least_squares.files import content, estimator_from
 from adiabat.estimators.least_squares.merge import joined_moments, require_like
 from adiabat.estimators.least_squares.row_hashes import Content, RowHashes
-from adiabat.estimators.least_squares.rows import Rows, TargetPlan, added_none
+from adiabat.estimators.least_squares.rows import Rows, TargetPlan, added_none, require_moments
 from adiabat.estimators.what_if.results import LeaveOneOut, LeaveOneOutRegression
 from adiabat.feature_maps import description, mapped, same_map
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
@@ -529,6 +529,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         try:
             if before is None or not len(before):
                 width = self._features(batches[0].X[:1]).shape[1]
+                require_moments(width)
                 moments = Moments(width, len(plan.columns))
                 gather(moments, batches, rho)
                 return LeastSquares.solved(

@@ -19,7 +19,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import without
+from adiabat._core.rows import delete_entries
 from adiabat.errors import LISTED, IdError, ModelFileError
 from adiabat.estimators.arguments.indices import names_in
 
@@ -196,7 +196,7 @@ class Ledger:
         for index in order:
             del self._serial_of[self._ids[index]]
         gone = np.array(order, np.int64)
-        self._serials = without(self._serials, gone)
+        self._serials = delete_entries(self._serials, gone)
         if self._array is not None:  # of objects, those that stay may all be integers
             integers = self._array.dtype == np.int64
             self._array = _read_only(np.delete(self._array, gone)) if integers else None

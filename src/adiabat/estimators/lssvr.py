@@ -35,7 +35,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
     rho : float, default=1.0
         Price of the norm of w; above 0. The bias is free of it.
     feature_map : transformer or None, default=None
-        phi; None for the features as they are. See :mod:`adiabat.feature_maps`.
+        The map phi; None for the features as they are. See :mod:`adiabat.feature_maps`.
     fit_intercept : bool, default=True
         Whether there is a bias b.
     tol : float, default=1e-10

@@ -73,7 +73,7 @@ class OneClassSVM(LibsvmParameters, NoveltyDetector):
         self,
         nu: float = 0.5,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: int = 3,
+        degree: float = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
         tol: float = 1e-9,

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from adiabat._core.kernel_values import multiply
 from adiabat.engine.noise import noise
 from adiabat.engine.threads import pool_for
+from adiabat.estimators.confidence.calibration import Calibration, curves_of
 from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel.model import BLOCK_ENTRIES, Model
 from adiabat.estimators.kernel_machine import KernelMachine
+from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -29,17 +32,32 @@ _LEFT_BEHIND = ("_raw", "last_update_", "_hashes")
 
 
 def make_predictor(model: Any) -> Any:
-    """The predictor of a fitted estimator: its `predict` and, if any, `decision_function`."""
-    shell = copy.copy(model)
-    for name in _LEFT_BEHIND:
-        shell.__dict__.pop(name, None)
+    """The predictor of a fitted estimator: `predict`, and what it has of the following.
+
+    `decision_function`; `predict_proba`, whose curves are fitted now, to exact leave-one-out.
+    """
+    # Not copy.copy, which goes by the state that is pickled and so solves the machine anew.
+    shell = object.__new__(type(model))
+    kept = {name: held for name, held in vars(model).items() if name not in _LEFT_BEHIND}
+    shell.__dict__.update(kept)
     if isinstance(model, IncrementalPipeline):
         shell.estimator_ = make_predictor(model.estimator_)
         shell.scaler_ = copy.deepcopy(model.scaler_)
     elif isinstance(model, KernelMachine):
-        shell._model = Decider.of(model._model)
+        shell._model = Decider.of(model._model, curves_of(model))
     # Machines of least squares are never written to: the shell keeps the one of now.
     return shell
+
+
+def confidence(predictor: Any, X: Any, labels: npt.NDArray[Any]) -> FloatArray | None:
+    """Probabilities of the labels that a predictor gave rows; None if it has no curves."""
+    inner = getattr(predictor, "estimator_", predictor)
+    if getattr(getattr(inner, "_model", None), "calibration", None) is None:
+        return None
+    place = {label: k for k, label in enumerate(predictor.classes_.tolist())}
+    chosen = [place[label] for label in labels.tolist()]
+    found: FloatArray = predictor.predict_proba(X)[np.arange(len(chosen)), chosen]
+    return found
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,7 @@ class Decider:
     """A `Model` that can only decide."""
 
     kernel: Kernel
+    formulation: Formulation
     tol: float
     n_samples: int
     places: IntArray  # of the support vectors, in the order of learning
@@ -55,14 +74,16 @@ class Decider:
     biases: FloatArray
     #: By machine, what `Machine.noise` takes from it: strength and least, least size, typical t.
     known: tuple[tuple[float, float, float, float], ...]
+    calibration: Calibration | None = None
 
     @classmethod
-    def of(cls, model: Model) -> Decider:
+    def of(cls, model: Model, calibration: Calibration | None = None) -> Decider:
         """The arrays of a model, copied."""
         places = model.support()
         machines = [machine for _, machine in model.machines]
         return cls(
             kernel=model.kernel,
+            formulation=model.formulation,
             tol=model.solver.tol,
             n_samples=len(model),
             places=places,
@@ -70,6 +91,7 @@ class Decider:
             weights=model.weights(places),
             biases=model.biases(),
             known=tuple((*m.strength(), m.least_size(), m.typical) for m in machines),
+            calibration=calibration,
         )
 
     def __len__(self) -> int:

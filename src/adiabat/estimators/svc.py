@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, cast
@@ -19,11 +20,14 @@ from adiabat.estimators.arguments.labels import (
     exact_labels,
     label_array,
     require_among,
+    type_of_labels,
+    typed_labels,
 )
 from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS, as_csr, read_only
 from adiabat.estimators.confidence.calibration import CALIBRATIONS
 from adiabat.estimators.confidence.classifier import ConfidentClassifier
 from adiabat.estimators.kernel import votes
+from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.libsvm_parameters import (
     LIBSVM_CONSTRAINTS,
     LibsvmParameters,
@@ -53,13 +57,16 @@ class SVC(LibsvmParameters, ConfidentClassifier, ClassifierMixin, AlongC, Kernel
     Parameters
     ----------
     C : float, default=1.0
-        Price of a margin error; above 0.
+        Price of a margin error; above 0. With ``inf`` none is allowed (a hard margin), and data
+        that cannot be separated are refused.
     kernel : {"linear", "poly", "rbf", "laplacian", "chi2", "precomputed"} or callable, \
 default="rbf"
         A callable takes two arrays of rows and returns their kernel matrix, which must be
-        positive semidefinite.
-    degree : int, default=3
-        Degree of the ``poly`` kernel.
+        positive semidefinite. Rows may then be anything, such as texts: X is a list of them, and
+        the callable gets lists.
+    degree : float, default=3
+        Degree of the ``poly`` kernel, 0 or at least 1. With a fraction, or with a negative `coef0`,
+        the kernel is semidefinite on some rows only, and is refused on others.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of ``rbf``, ``poly``, ``laplacian`` and ``chi2``. ``"scale"`` is
         1 / (n_features * variance of X), weighted by `sample_weight`, at `fit`; the value is
@@ -93,7 +100,7 @@ default="rbf"
     Attributes
     ----------
     classes_ : ndarray
-        Labels of the classes present, sorted.
+        Labels of the classes present, sorted; of the type in which they came to `fit`.
     ids_ : ndarray
         Ids of the samples held, in the order in which they were learned.
     support_ : ndarray
@@ -131,7 +138,7 @@ default="rbf"
 
     _shaping: ClassVar[tuple[str, ...]] = ("C", "class_weight")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C": [Interval(Real, 0.0, None, closed="right")],
         **KERNEL_CONSTRAINTS,
         **LIBSVM_CONSTRAINTS,
         "break_ties": ["boolean"],
@@ -146,7 +153,7 @@ default="rbf"
         self,
         C: float = 1.0,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: int = 3,
+        degree: float = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
         tol: float = 1e-9,
@@ -282,8 +289,7 @@ default="rbf"
         -------
         LeaveOneOut
         """
-        check_is_fitted(self)
-        self._require_unchanged()
+        self._require_askable()
         return leave_one_out(self, decisions, n_jobs, progress)
 
     def _shape(self) -> Shape:
@@ -374,21 +380,27 @@ default="rbf"
     def _check_targets(self, y: Any) -> npt.NDArray[Any]:
         return check_labels(y)
 
+    def _first(self, X: Any, y: Any, *rest: Any, **more: Any) -> tuple[Model, SampleChange]:
+        model, change = super()._first(X, y, *rest, **more)
+        known = cast(CSVC, model.formulation)
+        model.formulation = replace(known, label_type=type_of_labels(y))
+        return model, change
+
     def _classes_known(self) -> CSVC:
         return cast(CSVC, self._model.formulation)
 
     def _formulation(self, held: Any, rederive: bool = False) -> CSVC:
         if held is None:
             return CSVC(float(self.C))
-        resolved = CSVC(float(self.C), held.label, held.class_weight)
+        resolved: CSVC = replace(held, C=float(self.C))
         if not rederive:
             return resolved
         return self._rederived(resolved, self._model.target, self._model.weight)
 
-    def _rederived(self, known: Any, target: IntArray, weight: FloatArray) -> CSVC:
+    def _rederived(self, known: CSVC, target: IntArray, weight: FloatArray) -> CSVC:
         code_of = {label: code for code, label in known.label.items()}
         factors = self._class_factors(list(code_of), code_of, target, weight)
-        return CSVC(known.C, known.label, factors)
+        return replace(known, class_weight=factors)
 
     def _held_fixed(self) -> dict[str, Any]:
         held = super()._held_fixed()
@@ -402,8 +414,10 @@ default="rbf"
     def _after_change(self) -> None:
         model = self._model
         model.calibration = None
-        codes = self._classes_known().codes(model.target)
-        self.classes_ = label_array([self._classes_known().label[code] for code in codes])
+        known = self._classes_known()
+        codes = known.codes(model.target)
+        labels = label_array([known.label[code] for code in codes])
+        self.classes_ = typed_labels(labels, known.label_type)
 
     def _encode(
         self, labels: npt.NDArray[Any], weights: FloatArray, model: Model | None
@@ -440,7 +454,7 @@ default="rbf"
             every_target = np.concatenate([model.target, target])
             every_weight = np.concatenate([model.weight, weights])
         factors.update(self._class_factors(fresh, code_of, every_target, every_weight))
-        return CSVC(known.C, labels_of, factors), target
+        return replace(known, label=labels_of, class_weight=factors), target
 
     def _class_factors(
         self, fresh: list[Any], code_of: dict[Any, int], target: IntArray, weights: FloatArray

@@ -72,7 +72,7 @@ class SVDD(NoveltyDetector):
         self,
         C: float = 0.1,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: int = 3,
+        degree: float = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
         tol: float = 1e-9,
@@ -132,7 +132,7 @@ class SVDD(NoveltyDetector):
         return self.decision_function(X, diagonal) + self.offset_
 
     def decision_function(self, X: Any, diagonal: Any = None) -> FloatArray:
-        """radius_² less the squared distance to the centre: above 0 inside, below 0 outside.
+        """The squared radius less the squared distance to the centre: above 0 inside.
 
         Parameters
         ----------

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -38,7 +39,8 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
     Parameters
     ----------
     C : float, default=1.0
-        Price of a deviation beyond `epsilon`; above 0.
+        Price of a deviation beyond `epsilon`; above 0. With ``inf`` none is allowed, and data that
+        no function fits so closely are refused.
     epsilon : float, default=0.1
         Half the width of the tube within which deviations cost nothing; at least 0.
     kernel, degree, gamma, coef0, tol, solver, retain
@@ -76,7 +78,7 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
 
     _shaping: ClassVar[tuple[str, ...]] = ("C", "epsilon")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C": [Interval(Real, 0.0, None, closed="right")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         **KERNEL_CONSTRAINTS,
         **LIBSVM_CONSTRAINTS,
@@ -87,7 +89,7 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
         C: float = 1.0,
         epsilon: float = 0.1,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: int = 3,
+        degree: float = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
         tol: float = 1e-9,
@@ -151,8 +153,7 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
         -------
         LeaveOneOutRegression
         """
-        check_is_fitted(self)
-        self._require_unchanged()
+        self._require_askable()
         values, removals = leave_one_out_values(self, n_jobs, progress)
         model = self._model
         return LeaveOneOutRegression(model.ledger.ids, model.target.copy(), values, removals)
@@ -178,7 +179,8 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
         return checked
 
     def _formulation(self, held: Any, rederive: bool = False) -> EpsilonSVR:
-        return EpsilonSVR(float(self.C), float(self.epsilon))
+        known = EpsilonSVR(float(self.C), float(self.epsilon))
+        return known if held is None else replace(held, C=known.C, epsilon=known.epsilon)
 
 
 def _first(values: FloatArray) -> FloatArray:

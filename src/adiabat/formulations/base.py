@@ -68,11 +68,14 @@ class Formulation(Protocol):
     def total(self, machine: Key, target: npt.NDArray[Any], weight: FloatArray) -> float:
         """The sum d that the weights of a machine on all these samples have."""
 
-    def settle(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
+    def resolve(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
         """The formulation for exactly these samples, whatever it takes from all of them."""
 
     def reshapes(self, before: Self) -> bool:
         """Whether samples that stay have other rows (t, lo, hi) than before."""
+
+    def raised(self) -> Self | None:
+        """With the next bound that may stand in for an infinite C; None if C is finite."""
 
     def require_sound(self, target: npt.NDArray[Any]) -> None:
         """Raise ValueError if parameters or targets read from a file make no sense."""
@@ -103,9 +106,13 @@ class OneMachine:
         """Every sample has rows in it."""
         return bool(targets)
 
-    def settle(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
+    def resolve(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
         """Nothing is taken from the samples."""
         return self
+
+    def raised(self) -> Self | None:
+        """There is no bound to raise."""
+        return None
 
     def reshapes(self, before: Self) -> bool:
         """Every parameter is in every row."""

@@ -17,8 +17,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adiabat._core.rows import codes_in
-from adiabat.formulations.base import NO_ROWS, Key, Rows, require_range
+from adiabat.formulations.base import NO_ROWS, Key, Rows
+from adiabat.formulations.price import FIRST_BOUND, price_fields, reach, require_price
 from adiabat.typing import FloatArray, IntArray
+
+#: Types of labels that are kept, beside those that NumPy takes for them by itself.
+LABEL_TYPES = (
+    "", "object", "int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", "float32",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -26,12 +32,16 @@ class CSVC:
     """The formulation with its parameters resolved.
 
     Classes are known here by code; `label` says which label a code stands for, and pairs are
-    ordered by label, so that they do not change when other classes come and go.
+    ordered by label, so that they do not change when other classes come and go. `bound` stands in
+    for an infinite C. `label_type` is the NumPy type that labels came in, if it is not theirs by
+    nature: int8, say, or object.
     """
 
     C: float
     label: dict[int, Any] = field(default_factory=dict)
     class_weight: Mapping[int, float] = field(default_factory=dict)
+    bound: float = FIRST_BOUND
+    label_type: str = ""
 
     name: ClassVar[str] = "c_svc"
     target_type: ClassVar[Any] = np.int64
@@ -65,19 +75,19 @@ class CSVC:
         per_class = np.where(
             positive, self.class_weight.get(second, 1.0), self.class_weight.get(first, 1.0)
         )
-        reach = self.C * weight[sample] * per_class
+        most = reach(self.C, self.bound, weight[sample], per_class)
         return Rows(
             sample=sample,
             t=np.where(positive, 1.0, -1.0),
-            lo=np.where(positive, 0.0, -reach),
-            hi=np.where(positive, reach, 0.0),
+            lo=np.where(positive, 0.0, -most),
+            hi=np.where(positive, most, 0.0),
         )
 
     def total(self, machine: Key, target: IntArray, weight: FloatArray) -> float:
         """The weights of the two classes balance."""
         return 0.0
 
-    def settle(self, target: IntArray, weight: FloatArray) -> CSVC:
+    def resolve(self, target: IntArray, weight: FloatArray) -> CSVC:
         """The last sample of a class takes the class with it."""
         present = set(codes_in(target))
         if self.label.keys() <= present:
@@ -94,18 +104,26 @@ class CSVC:
             return False
         stay = set(self.label) & set(before.label)
         factors = [[known.class_weight.get(code, 1.0) for code in stay] for known in (self, before)]
-        return self.C != before.C or factors[0] != factors[1]
+        box = [(known.C, known.bound) for known in (self, before)]
+        return box[0] != box[1] or factors[0] != factors[1]
+
+    def raised(self) -> CSVC | None:
+        """With the next bound that may stand in for an infinite C; None if C is finite."""
+        return replace(self, bound=self.bound * FIRST_BOUND) if self.C == np.inf else None
 
     def require_sound(self, target: IntArray) -> None:
         """Raise ValueError if parameters or targets read from a file make no sense."""
-        require_range("C", self.C, 0.0)
+        require_price(self.C, self.bound)
+        if self.label_type not in LABEL_TYPES:
+            raise ValueError("the labels have a type that is unknown")
         if not set(np.unique(target).tolist()) <= set(self.label):
             raise ValueError("a target has no label")
 
     def to_dict(self) -> dict[str, Any]:
         """The parameters, classes as [code, label, factor on C]."""
         classes = [[code, label, self.class_weight.get(code)] for code, label in self.label.items()]
-        return {"C": self.C, "classes": classes}
+        kind = {"label_type": self.label_type} if self.label_type else {}
+        return {**price_fields(self.C, self.bound), "classes": classes, **kind}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> CSVC:
@@ -115,4 +133,6 @@ class CSVC:
             float(fields["C"]),
             {int(code): label for code, label, _ in classes},
             {int(code): float(factor) for code, _, factor in classes if factor is not None},
+            float(fields.get("bound", FIRST_BOUND)),
+            str(fields.get("label_type", "")),
         )

@@ -11,21 +11,23 @@ at the same sample, so that they share its kernel values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from adiabat.formulations.base import Key, OneMachine, Rows, require_range
+from adiabat.formulations.price import FIRST_BOUND, price_fields, reach, require_price
 from adiabat.typing import FloatArray
 
 
 @dataclass(frozen=True)
 class EpsilonSVR(OneMachine):
-    """The formulation with its parameters resolved."""
+    """The formulation with its parameters resolved; `bound` stands in for an infinite C."""
 
     C: float
     epsilon: float
+    bound: float = FIRST_BOUND
 
     name: ClassVar[str] = "epsilon_svr"
     shift_free: ClassVar[bool] = True
@@ -34,21 +36,29 @@ class EpsilonSVR(OneMachine):
         """Two rows for each sample, the lower edge of the tube first."""
         n = len(target)
         lower = np.tile([True, False], n)
-        reach = np.repeat(self.C * weight, 2)
+        most = np.repeat(reach(self.C, self.bound, weight), 2)
         return Rows(
             sample=np.repeat(np.arange(n), 2),
             t=np.repeat(target, 2) + np.where(lower, -self.epsilon, self.epsilon),
-            lo=np.where(lower, 0.0, -reach),
-            hi=np.where(lower, reach, 0.0),
+            lo=np.where(lower, 0.0, -most),
+            hi=np.where(lower, most, 0.0),
         )
 
     def total(self, machine: Key, target: FloatArray, weight: FloatArray) -> float:
         """What is pulled up is balanced by what is pulled down."""
         return 0.0
 
+    def raised(self) -> EpsilonSVR | None:
+        """With the next bound that may stand in for an infinite C; None if C is finite."""
+        return replace(self, bound=self.bound * FIRST_BOUND) if self.C == np.inf else None
+
     def require_sound(self, target: FloatArray) -> None:
         """Raise ValueError if parameters or targets read from a file make no sense."""
-        require_range("C", self.C, 0.0)
+        require_price(self.C, self.bound)
         require_range("epsilon", self.epsilon, 0.0, closed=True)
         if not np.isfinite(target).all():
             raise ValueError("a target is not finite")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parameters as plain JSON values."""
+        return {**price_fields(self.C, self.bound), "epsilon": self.epsilon}

@@ -34,7 +34,7 @@ class Sphere(OneMachine):
     name: ClassVar[str] = "svdd"
     shift_free: ClassVar[bool] = False
 
-    def settle(self, target: npt.NDArray[Any], weight: FloatArray) -> Sphere:
+    def resolve(self, target: npt.NDArray[Any], weight: FloatArray) -> Sphere:
         """The C in force on these samples."""
         mass = float(np.sum(weight))
         return replace(self, reach=max(self.C, 1.0 / mass) if mass > 0.0 else self.C)

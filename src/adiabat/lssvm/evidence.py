@@ -15,9 +15,9 @@ from adiabat.lssvm.exact_residual import (
     normal_residual,
     right_hand_side,
 )
-from adiabat.lssvm.machine import LeastSquares, relative_gap
+from adiabat.lssvm.machine import LeastSquares
+from adiabat.lssvm.measures import Judged
 from adiabat.lssvm.moments import Moments
-from adiabat.lssvm.normal_equations import relative_size
 from adiabat.typing import FloatArray
 
 # A sum of squares may fall this far below zero, in units of rho, before it proves anything: so
@@ -25,6 +25,8 @@ from adiabat.typing import FloatArray
 _DOUBT: Final = 1e-6
 # What is left of moments that should vanish, relative to what they were: 106 bits, many rows.
 _VANISHED: Final = 1e-12
+# Part of the targets from which f is not known well.
+_VAGUE: Final = 2e-6
 # What a certificate rests on where there are no rows to recompute anything from.
 _MOMENTS: Final = "this model keeps no rows: optimal for the moments it was given"
 _HASHES: Final = (
@@ -65,7 +67,16 @@ def certify(
 
 def _measured(model: LeastSquares) -> tuple[float, float, float]:
     """The relative error of the solution, the relative gap, and how far f may be off."""
-    moments, ridge = model.moments, model.ridge()
+    moments = model.moments
+    if model.solution.size == 0:
+        return 0.0, 0.0, 0.0
+    has_bias = model.intercept and moments.n_heavy > 0
+    variance = model.matrix.bias_variance(model.rho) if has_bias else 0.0
+    judged = Judged(
+        moments.hi, moments.lost, model.rho, model.intercept, model.combine, model.solution,
+        variance, in_parts=model.expansion is not None,
+    )  # fmt: skip
+    ridge = judged.ridge()
     lacking, right = np.zeros_like(model.solution), np.zeros_like(model.solution)
     for k in range(lacking.shape[1]):
         aim = right_hand_side(moments.hi, moments.lo, len(right), model.combine[:, k])
@@ -78,17 +89,17 @@ def _measured(model: LeastSquares) -> tuple[float, float, float]:
             whole = model.solution[:, k : k + 1] if model.expansion is None else model.expansion[k]
             lacking[:, k] = expanded_residual(parts, ridge, whole, model.combine[:, k])
     correction = model.matrix.solve(lacking)
-    error = relative_size(correction, model.solution, model.scale(), moments.width)
-    gap = relative_gap(model, lacking, correction, right)
+    error = judged.relative_error(correction)
     if model.expansion is None:
-        moved, left = model.left_over(lacking, correction)
+        moved, left = judged.left_over(lacking, correction)
     else:
-        moved, left = np.zeros(lacking.shape[1]), model.reached(np.abs(lacking))
+        moved, left = np.zeros(lacking.shape[1]), judged.off_by(np.abs(lacking))
     # a matrix that has lost a direction gives small corrections: f must not be off, either
-    excess = _excess(left, model.permitted(), moved + left, 2.0 * model.vague())
+    vague = _VAGUE * float(judged.target_size().max())
+    excess = _excess(left, judged.permitted(model.tol), moved + left, vague)
     if excess > 1.0:
         error = max(error, excess * model.tol)
-    return error, gap, model.distance(model.solution, moved + left)
+    return error, judged.gap(lacking, correction, right), judged.f_error(moved + left)
 
 
 def _excess(left: FloatArray, permitted: FloatArray, off: FloatArray, most: float) -> float:

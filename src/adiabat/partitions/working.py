@@ -424,5 +424,7 @@ def _require_known(like: Any) -> None:
         raise ValueError(
             "kernel='precomputed' has no rows to leave in partitions; use a kernel of features"
         )
+    if like.C == np.inf:
+        raise ValueError("C=inf is for models that hold all of their rows; use a finite C")
     if like.retain is not None:
         raise ValueError(f"retain={like.retain!r} lets rows go; partitions keep all, use None")

@@ -37,7 +37,7 @@ class ColumnTransformer(sklearn.compose.ColumnTransformer):
     ----------
     transformers, remainder, sparse_threshold, n_jobs, transformer_weights, verbose
         As in scikit-learn.
-    verbose_feature_names_out, force_int_remainder_cols
+    verbose_feature_names_out
         As in scikit-learn.
 
     Attributes
@@ -71,7 +71,8 @@ class ColumnTransformer(sklearn.compose.ColumnTransformer):
         Parameters
         ----------
         X : {array, data frame} of shape (n_samples, n_features)
-        y : ignored
+        y : None
+            Ignored.
         sample_weight : array of shape (n_samples,), optional
             For those parts that take weights.
 

@@ -92,7 +92,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : {array, data frame, sparse} of shape (n_samples, n_features)
             Rows; NaN is a missing value.
-        y : ignored
+        y : None
+            Ignored.
         sample_weight : array of shape (n_samples,), optional
             Weights >= 0; a weight of 2 is two equal rows.
 

@@ -52,7 +52,8 @@ class Unlearning:
         Parameters
         ----------
         X : {array, data frame} of shape (n_samples, n_features)
-        y : ignored
+        y : None
+            Ignored.
 
         Returns
         -------

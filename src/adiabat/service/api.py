@@ -21,6 +21,7 @@ from adiabat.service.problems import MEDIA_TYPE, Problem
 from adiabat.service.rows import CSV, JSON, check_ids, read_json, read_rows
 from adiabat.service.served import Done, ServedModel
 from adiabat.service.work import PATIENCE, Work, answers
+from adiabat.store.encoding import table_ids
 from adiabat.store.log import Entry
 from adiabat.store.outcome import Outcome
 from adiabat.store.tasks import plain
@@ -125,8 +126,9 @@ def make_api(gate: Gate, work: Work) -> APIRouter:
         settings = model.predictor.settings
         table = await run_in_threadpool(read_rows, body, kind, settings, limits)
         done = await work.change(
-            model, "learn", who.name, lambda store: store.learn(table, reference=name), name, body
-        )
+            model, "learn", who.name, lambda store: store.learn(table, reference=name), name,
+            table_ids(table, settings), body,
+        )  # fmt: skip
         return JSONResponse(change_body(done), 201)
 
     @router.post(
@@ -145,8 +147,9 @@ def make_api(gate: Gate, work: Work) -> APIRouter:
         settings = model.predictor.settings
         table = await run_in_threadpool(read_rows, body, kind, settings, limits)
         done = await work.change(
-            model, "revise", who.name, lambda store: store.revise(table, reference=name), name, body
-        )
+            model, "revise", who.name, lambda store: store.revise(table, reference=name), name,
+            table_ids(table, settings), body,
+        )  # fmt: skip
         return JSONResponse(change_body(done), 201)
 
     @router.post(
@@ -184,7 +187,7 @@ def make_api(gate: Gate, work: Work) -> APIRouter:
             raise Problem(400, "Idempotency-Key is missing: the reference of the erasure.")
         done = await work.change(
             model, "forget", who.name,
-            lambda store: store.forget(ids, reference=name, missing=asked.missing), name, body,
+            lambda store: store.forget(ids, reference=name, missing=asked.missing), name, ids,
         )  # fmt: skip
         return JSONResponse(change_body(done), 201)
 

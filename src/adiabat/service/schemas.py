@@ -26,20 +26,22 @@ class ProblemBody(BaseModel):
 class RowsBody(_Strict):
     """Rows: an object of columns and values each, all with the same columns."""
 
-    rows: list[dict[str, Scalar]] = Field(min_length=1)
+    rows: list[dict[str, Scalar]] = Field(
+        min_length=1, examples=[[{"name": "person-00001", "income": 2.5, "colour": "red"}]]
+    )
 
 
 class ErasureBody(_Strict):
     """Ids to erase."""
 
-    ids: list[str | int] = Field(min_length=1)
+    ids: list[str | int] = Field(min_length=1, examples=[["person-00001"]])
     missing: Literal["raise", "ignore"] = "raise"
 
 
 class VerificationBody(_Strict):
     """What to check: with `retrain`, against a model fitted anew, too."""
 
-    retrain: bool = False
+    retrain: bool = Field(False, examples=[True])
 
 
 class CertificateBody(BaseModel):
@@ -96,7 +98,10 @@ class PredictionBody(BaseModel):
     id: str | None = None
     label: Scalar
     decision: float | dict[str, float] | None = None
-    confidence: float | None = None
+    confidence: float | None = Field(
+        None, ge=0.0, le=1.0, description="Probability of the label, of a model with a calibration;"
+        " to two digits for keys that may not review.",
+    )  # fmt: skip
 
 
 class Predictions(BaseModel):

@@ -12,8 +12,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from adiabat.store.predictor import Predictor
 from adiabat.store.store import Store
 
 _RETRY_SECONDS: Final = "1"
-_FINGERPRINTS: Final = 10_000
 _log = logging.getLogger("adiabat.service")
 
 
@@ -45,17 +43,20 @@ class Asked:
         Who asks.
     request : str or None
         The request's name; what has been done under it is not done again.
-    fingerprint : str
-        Of the request's content, to tell a retry from another request of the same name.
     act : callable
         What to do with the store.
+    ids : sequence
+        Of the rows that it is about.
+    content : bytes
+        The request itself, to tell a retry from another request of the same name.
     """
 
     operation: str
     by: str
     request: str | None
-    fingerprint: str
     act: Callable[[Store], Outcome]
+    ids: Sequence[Any] = ()
+    content: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,6 @@ class ServedModel:
         self.damage: str | None = None
         self._waiting: queue.Queue[tuple[Asked, Future[Done]] | None] = queue.Queue(most_waiting)
         self._requests: dict[str, Entry] = {}
-        self._fingerprints: OrderedDict[str, str] = OrderedDict()
         self._read_to = 0
         self._closed = False
         self._lock = threading.Lock()
@@ -160,13 +160,9 @@ class ServedModel:
             known = self._known(asked)
             if known is not None:
                 return Done(None, known, replayed=True)
-        outcome = asked.act(self.store.on_behalf_of(asked.by, asked.request))
+        outcome = asked.act(self.store.on_behalf_of(asked.by, asked.request, asked.content))
         if outcome.entry is None:
             return Done(outcome, None)
-        if asked.request is not None:
-            self._fingerprints[asked.request] = asked.fingerprint
-            while len(self._fingerprints) > _FINGERPRINTS:
-                self._fingerprints.popitem(last=False)
         try:
             self.predictor = self.store.predictor
             self._catch_up()
@@ -183,9 +179,8 @@ class ServedModel:
         entry = self._requests.get(asked.request)
         if entry is None:
             return None
-        before = self._fingerprints.get(asked.request)
-        other = before is not None and before != asked.fingerprint
-        if other or entry.operation != asked.operation:
+        same = entry.operation == asked.operation
+        if not same or not self.store.is_retry(entry, asked.ids, asked.content):
             raise Problem(
                 422,
                 "This reference (Idempotency-Key) names another request, which has been carried "

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -44,10 +43,11 @@ class Work:
         by: str,
         act: Callable[[Store], Outcome],
         request: str | None = None,
+        ids: Sequence[Any] = (),
         content: bytes = b"",
     ) -> Done:
         """Have a change carried out by the model's writer, and wait for it."""
-        asked = Asked(operation, by, request, hashlib.sha256(content).hexdigest(), act)
+        asked = Asked(operation, by, request, act, ids, content)
         future = model.submit(asked)
         seconds = self.desk.settings.limits.seconds
         try:
@@ -117,9 +117,12 @@ class Work:
         return self.desk.jobs.begin("verification", model.name, by, work)
 
 
-def answers(columns: dict[str, Any], with_decisions: bool) -> list[dict[str, Any]]:
-    """Columns of predictions as a list of rows."""
-    labels = plain(np.asarray(columns["prediction"]))
+def answers(columns: dict[str, Any], in_full: bool) -> list[dict[str, Any]]:
+    """Columns of predictions as a list of rows.
+
+    In full, with decision values; else confidence is in whole percents. More digits of either tell
+    whether a row is among those learned: support vectors are exactly on the margin.
+    """
     ids = columns.get("id")
     found: list[dict[str, Any]] = []
     decisions = {
@@ -127,10 +130,15 @@ def answers(columns: dict[str, Any], with_decisions: bool) -> list[dict[str, Any
         for name, values in columns.items()
         if name.startswith("decision")
     }
-    for at, label in enumerate(labels):
+    sure = columns.get("confidence")
+    if sure is not None:
+        sure = (sure if in_full else np.round(sure, 2)).tolist()
+    for at, label in enumerate(plain(np.asarray(columns["prediction"]))):
         row: dict[str, Any] = {} if ids is None else {"id": ids[at]}
         row["label"] = label
-        if with_decisions and decisions:
+        if sure is not None:
+            row["confidence"] = sure[at]
+        if in_full and decisions:
             values = {name: column[at] for name, column in decisions.items()}
             row["decision"] = values[""] if set(values) == {""} else values
         found.append(row)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,11 @@ class ModelCache:
                 self._held = None
                 return held.model
         return load()
+
+    def copy(self, entry: str, load: Callable[[], Any]) -> Any:
+        """A copy of the estimator, to try a change out on."""
+        with self.borrowed(entry, load) as model:
+            return deepcopy(model)
 
     def put(self, entry: str, model: Any) -> None:
         """Keep what a change left."""

@@ -49,6 +49,7 @@ def add_batch(change: Change, batch: Batch) -> None:
     change.dataset.add(record.leaf for record in new)
     change.next_number += count
     change.marks = [record.commitment for record in new]
+    change.touched = new
     change.body["details"]["added"] = count
 
 
@@ -100,6 +101,7 @@ def correct_records(change: Change, found: Sequence[Record], table: Table) -> No
     change.dataset.remove(record.leaf for record in found)
     change.dataset.add(record.leaf for record in corrected)
     change.marks = [record.commitment for record in found]
+    change.touched = corrected
     drop_values(change)
     change.body["details"] = {"revised": len(found), "columns": columns}
 

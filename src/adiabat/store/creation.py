@@ -16,7 +16,7 @@ from adiabat.errors import StoreError
 from adiabat.store import connection as database
 from adiabat.store import log, schema
 from adiabat.store.digests import SetDigest, sha256
-from adiabat.store.session import entry_frame
+from adiabat.store.frame import entry_frame
 from adiabat.store.settings import IMPUTING, Settings
 from adiabat.store.signing import Keys, Signer, fingerprint, sign
 from adiabat.store.tasks import TASKS, new_model, plain

@@ -19,6 +19,7 @@ from adiabat.estimators.files.content import content_of
 from adiabat.estimators.ledger import Ledger
 from adiabat.estimators.lssvc import LSSVC
 from adiabat.estimators.lssvr import LSSVR
+from adiabat.estimators.predictor import confidence
 from adiabat.store import records
 from adiabat.store.digests import sha256
 from adiabat.store.session import Change, Session
@@ -197,9 +198,15 @@ def require_outside(folder: str, path: str) -> None:
 
 
 def predictions(model: Any, ids: list[str] | None, X: Any) -> dict[str, Any]:
-    """Columns of predictions and decision values, behind the ids if there are any."""
+    """Columns of predictions, decision values and confidence, as far as there are any.
+
+    The ids come first, if there are any. Confidence is the probability of what is predicted.
+    """
     columns: dict[str, Any] = {} if ids is None else {"id": ids}
     columns["prediction"] = model.predict(X)
+    sure = confidence(model, X, columns["prediction"])
+    if sure is not None:
+        columns["confidence"] = sure
     if hasattr(model, "decision_function"):
         decisions = np.asarray(model.decision_function(X))
         if decisions.ndim == 1:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -24,6 +25,7 @@ DATABASE: Final = "store.sqlite"
 LOCK: Final = "lock"
 TEMPORARY: Final = "tmp"
 
+_FORMER: Final = "store-before-schema-"
 _JOURNAL: Final = f"{DATABASE}-journal"
 # SQLite's files of another way of committing; ours never has them.
 _FOREIGN: Final = (f"{DATABASE}-wal", f"{DATABASE}-shm")
@@ -63,6 +65,18 @@ def require_plain_files(folder: str) -> None:
         raise StoreError(
             f"{folder!r} cannot be read ({error.strerror}); check the permissions of the folder"
         ) from error
+
+
+def former_path(folder: str, version: int) -> str:
+    """Where the database is kept as it was before its schema changed."""
+    return os.path.join(folder, f"{_FORMER}{version}.sqlite")
+
+
+def remove_former(folder: str) -> None:
+    """Remove copies from before a change of schema: they hold rows that are erased now."""
+    for name in os.listdir(folder):
+        if re.fullmatch(rf"{re.escape(_FORMER)}\d+\.sqlite", name):
+            os.unlink(os.path.join(folder, name))
 
 
 def open_lock(folder: str) -> int:

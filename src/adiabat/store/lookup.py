@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+import hmac
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import sqlalchemy as sa
+
 from adiabat.errors import LISTED, IdError
 from adiabat.store import log, records
 from adiabat.store.encoding import Batch, as_id
+from adiabat.store.log import Entry
+from adiabat.store.origin import content_mark
 from adiabat.store.session import Change
-from adiabat.store.suppression import erased_among, lift_marks, mark
+from adiabat.store.settings import Settings
+from adiabat.store.signing import Keys
+from adiabat.store.suppression import erased_among, find_marks, lift_marks, mark
 
 
 def names_of(ids: Any) -> list[str]:
@@ -88,3 +95,31 @@ def require_new(change: Change, names: Sequence[str], allow_erased: bool) -> Non
 def _listing(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:LISTED]))
     return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
+
+
+def is_retry(
+    connection: sa.Connection,
+    settings: Settings,
+    keys: Keys,
+    entry: Entry,
+    names: Sequence[str],
+    content: bytes,
+) -> bool:
+    """Whether a request for the rows of these ids may be the one that an entry is of.
+
+    Where rows of the request have been erased since, what it said of them can no longer be told.
+    """
+    details, said = entry.body["details"], entry.body["origin"].get("content")
+    held = records.find(connection, names)
+    marks = {mark(keys.of_marks(settings), name): name for name in names}
+    if "marks" in details:
+        erased = {bytes.fromhex(found) for found in details["marks"]}
+        # Ids besides those erased were missing then; if they are there now, it asks for more.
+        besides = [name for found, name in marks.items() if found not in erased]
+        return erased <= set(marks) and not any(name in held for name in besides)
+    absent = [found for found, name in marks.items() if name not in held]
+    if len(find_marks(connection, absent)) < len(absent):
+        return False  # it names rows that were never there
+    if said is None or absent or any(row.entry > entry.seq for row in held.values()):
+        return True
+    return hmac.compare_digest(said, content_mark([row.key for row in held.values()], content))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -11,8 +12,10 @@ from adiabat.errors import StoreError
 from adiabat.store import log
 from adiabat.store.analysis import Progress, left_out, require_fitted, rows_and_log
 from adiabat.store.backup import write_backup
+from adiabat.store.encoding import as_id
 from adiabat.store.exports import export, publish, require_outside
 from adiabat.store.log import Entry
+from adiabat.store.lookup import is_retry
 from adiabat.store.receipt import receipt
 from adiabat.store.report import report_page
 from adiabat.store.session import Change, Session
@@ -54,6 +57,21 @@ class Outgoing:
         """The entries after one, each checked against its hash."""
         with self._session.reading() as (connection, _, _):
             return log.read_since(connection, entry)
+
+    def is_retry(self, entry: Entry, ids: Sequence[Any], content: bytes) -> bool:
+        """Whether a request for rows of these ids may be the one that an entry is of.
+
+        Parameters
+        ----------
+        entry : Entry
+            With the name of that request.
+        ids : sequence of ids
+        content : bytes
+            As it was given to `on_behalf_of`.
+        """
+        names = [as_id(item) for item in ids]
+        with self._session.reading() as (connection, _, settings):
+            return is_retry(connection, settings, self._session.keys, entry, names, content)
 
     def require_outside(self, path: str | os.PathLike[str]) -> None:
         """Refuse to write into the folder of the store, whose files are all accounted for.

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -28,13 +27,16 @@ from adiabat.store import folder as files
 from adiabat.store import log, migrations, schema
 from adiabat.store.cache import ModelCache
 from adiabat.store.digests import SetDigest, sha256
+from adiabat.store.frame import entry_frame, seconds_behind
 from adiabat.store.lock import writing
+from adiabat.store.origin import Origin
 from adiabat.store.predictor import Predictor
+from adiabat.store.records import Record
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Keys, require_signed, sign
 from adiabat.store.state import pack_model
 from adiabat.store.stored_model import load_model, new_model
-from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, set_sizes
+from adiabat.store.tasks import TASKS, is_fitted
 
 
 class Abandoned(Exception):
@@ -66,6 +68,8 @@ class Change:
     purges: bool
     body: dict[str, Any]
     marks: list[bytes] = field(default_factory=list)
+    origin: Origin | None = None
+    touched: list[Record] = field(default_factory=list)  # rows that are there after it
     model_changed: bool = True
     idle: bool = False
     entry: log.Entry | None = None
@@ -232,7 +236,7 @@ class Session:
         dry_run: bool = False,
         afresh: bool = False,
         publishes: str | None = None,
-        origin: Mapping[str, str] | None = None,
+        origin: Origin | None = None,
     ) -> Iterator[Change]:
         """A change: kept whole at the end of the block, or not at all.
 
@@ -246,15 +250,15 @@ class Session:
             entry: log.Entry | None = None
             try:
                 with database.transaction(self.engine, writes=True) as connection:
-                    change = self._begin(connection, operation, reference, afresh)
-                    if origin:
-                        change.body["origin"] = dict(origin)
+                    change = self._begin(connection, operation, reference, afresh, dry_run)
+                    change.origin = origin
                     if publishes is not None:
                         change.draft = stack.enter_context(files.drafting(self.folder))
-                    yield change
-                    require_optimal(operation, change.model)
-                    if dry_run or change.idle:
-                        raise Abandoned
+                    with self._kept_if_unchanged(change):
+                        yield change
+                        require_optimal(operation, change.model)
+                        if dry_run or change.idle:
+                            raise Abandoned
                     self.say(f"{operation}: writing")
                     entry = change.entry = self._write(change)
             except Abandoned:
@@ -291,8 +295,28 @@ class Session:
             f"({error.__cause__ or error}); a power cut may still undo it. Check the disk"
         )
 
+    @contextmanager
+    def _kept_if_unchanged(self, change: Change) -> Iterator[None]:
+        """Put the estimator back where a change was refused before it had moved it.
+
+        An update of an estimator is all or nothing, and each that is made leaves a new report.
+        """
+        model = change.model
+        report = getattr(model, "last_update_", None)
+        try:
+            yield
+        except BaseException:
+            if report is not None and model.last_update_ is report:
+                self.cache.put(change.head.hash, model)
+            raise
+
     def _begin(
-        self, connection: sa.Connection, operation: str, reference: str | None, afresh: bool
+        self,
+        connection: sa.Connection,
+        operation: str,
+        reference: str | None,
+        afresh: bool,
+        dry_run: bool,
     ) -> Change:
         head, settings = self._head(connection)
         self.keys.require_signer(self.folder, settings)
@@ -300,7 +324,8 @@ class Session:
             self.cache.drop()
             model = new_model(self.folder, settings)
         else:
-            model = self.cache.take(head.hash, lambda: self.load(connection, head, settings))
+            find = self.cache.copy if dry_run else self.cache.take
+            model = find(head.hash, lambda: self.load(connection, head, settings))
         state = self._state(connection)
         self.say(f"{operation}: the model")
         body: dict[str, Any] = {"operation": operation, "reference": reference, "details": {}}
@@ -327,6 +352,8 @@ class Session:
             "suppressed": change.suppressed.hexdigest(),
             "next_number": change.next_number,
         }
+        if change.origin is not None:
+            after["origin"] = change.origin.to_log(change.touched)
         behind = seconds_behind(after["time"], before["time"])
         if behind > 0.0:
             after["clock_back"] = behind
@@ -369,9 +396,10 @@ class Session:
         self.say("overwriting what was erased")
         try:
             database.vacuum(self.engine)
+            files.remove_former(self.folder)
             with database.transaction(self.engine, writes=True) as connection:
                 connection.execute(sa.update(schema.state).values(purge=0))
-        except StoreError as error:
+        except (StoreError, OSError) as error:
             raise StoreError(
                 "the change is in the store, and erased rows are gone from the model and its "
                 "table, but what they left in unused parts of the file could not be overwritten "
@@ -401,27 +429,3 @@ def require_optimal(operation: str, model: Any) -> None:
             "changed. Scale the features, or lower C",
             certificate,
         )
-
-
-def seconds_behind(time: str, before: str) -> float:
-    """By how much a time is earlier than that of the entry before; 0 if it is not."""
-    return max(0.0, (datetime.fromisoformat(before) - datetime.fromisoformat(time)).total_seconds())
-
-
-def entry_frame(settings: Settings, model: Any) -> dict[str, Any]:
-    """What every entry says about the model it leaves."""
-    fitted = is_fitted(model)
-    certificate = model.last_update_.certificate if fitted else None
-    return {
-        "time": datetime.now(UTC).isoformat(timespec="microseconds"),
-        "software": f"adiabat {_version()}",
-        "settings": sha256(settings.to_json()),
-        "sets": set_sizes(model),
-        "certificate": {"before": None, "after": certificate_fields(certificate)},
-    }
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("adiabat")

@@ -12,12 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adiabat.store import records, schema
-from adiabat.store.analysis import (
-    LeftOut,
-    Progress,
-    cross_validate,
-    leave_one_out,
-)
+from adiabat.store.analysis import LeftOut, Progress, cross_validate, leave_one_out
 from adiabat.store.changes import (
     add_batch,
     add_column,
@@ -38,6 +33,7 @@ from adiabat.store.encoding import (
 from adiabat.store.exports import predictions
 from adiabat.store.folder import DATABASE
 from adiabat.store.lookup import find_records, names_of, new_ones, require_new
+from adiabat.store.origin import Origin
 from adiabat.store.outcome import Outcome, Watch
 from adiabat.store.outgoing import Outgoing
 from adiabat.store.predictor import Predictor
@@ -79,9 +75,11 @@ class Store(Outgoing):
         self.path = os.fspath(path)
         keys = Keys.read(signing_key, public_key, suppression_key, allow_unsigned)
         self._session = Session(self.path, wait, keys, announce)
-        self._origin: dict[str, str] | None = None
+        self._origin: Origin | None = None
 
-    def on_behalf_of(self, by: str, request: str | None = None) -> Store:
+    def on_behalf_of(
+        self, by: str, request: str | None = None, content: bytes | None = None
+    ) -> Store:
         """The same store; what is changed through it is logged as done by somebody.
 
         Parameters
@@ -90,9 +88,11 @@ class Store(Outgoing):
             Who asked: the name of a key, never that of a row.
         request : str, optional
             The request's own name, by which a second one for the same is known.
+        content : bytes, optional
+            The request itself; the log keeps an HMAC of it that goes with its rows.
         """
         other = copy.copy(self)
-        other._origin = {"by": by} if request is None else {"by": by, "request": request}
+        other._origin = Origin(by, request, content)
         return other
 
     def __enter__(self) -> Store:
@@ -208,7 +208,7 @@ class Store(Outgoing):
         Returns
         -------
         dict
-            Columns ``id`` (if the data has ids), ``prediction`` and ``decision``.
+            Columns ``prediction`` and, if there are any, ``id``, ``decision``, ``confidence``.
         """
         predictor = self.predictor
         table = _read(data, predictor.settings, delimiter, decimal)

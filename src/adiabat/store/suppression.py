@@ -23,13 +23,13 @@ def mark(key: bytes, name: str) -> bytes:
     return hmac.digest(key, b"erased\0" + name.encode(), "sha256")
 
 
-def find_marks(change: Change, marks: Sequence[bytes]) -> list[bytes]:
+def find_marks(connection: sa.Connection, marks: Sequence[bytes]) -> list[bytes]:
     """Those of the marks that are on the list."""
     found: list[bytes] = []
     for start in range(0, len(marks), AT_ONCE):
         part = marks[start : start + AT_ONCE]
         chosen = sa.select(suppressed.c.mark).where(suppressed.c.mark.in_(part))
-        found += change.connection.execute(chosen).scalars()
+        found += connection.execute(chosen).scalars()
     return found
 
 
@@ -39,14 +39,14 @@ def erased_among(change: Change, names: Sequence[str]) -> list[str]:
         return []
     key = change.keys.of_marks(change.settings)
     marks = {mark(key, name): name for name in names}
-    return [marks[found] for found in find_marks(change, list(marks))]
+    return [marks[found] for found in find_marks(change.connection, list(marks))]
 
 
 def add_marks(change: Change, names: Sequence[str]) -> None:
     """Put ids on the list."""
     key = change.keys.of_marks(change.settings)
     new = {mark(key, name) for name in names}
-    new -= set(find_marks(change, list(new)))
+    new -= set(find_marks(change.connection, list(new)))
     if new:
         change.connection.execute(sa.insert(suppressed), [{"mark": item} for item in sorted(new)])
         change.suppressed.add(new)

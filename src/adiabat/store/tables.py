@@ -182,7 +182,7 @@ def as_table(source: Any) -> Table:
 
 
 def write_table(path: str, columns: Mapping[str, Any]) -> None:
-    """Write columns to a file; in svmlight the prediction is the target, decisions are features."""
+    """Write columns to a file; in svmlight the prediction is the target, others are features."""
     kind = format_of(path, "written")
     if kind == "svmlight":
         _write_svmlight(path, columns)

@@ -74,6 +74,8 @@ class Task:
         kernel = given.get("kernel", "rbf")
         if callable(kernel) or kernel == "precomputed":
             raise ValueError(f"kernel={kernel!r} has no features to store; use a named kernel")
+        if given.get("C") == np.inf:
+            raise ValueError("C=inf: a store holds numbers that JSON has; use a finite C")
         if given.get("retain") is not None:
             raise ValueError(f"retain={given['retain']!r}: a store keeps every row; leave it out")
         model._validate_params()

@@ -14,7 +14,8 @@ from adiabat.errors import AdiabatError, StoreDamagedError
 from adiabat.store import connection as database
 from adiabat.store import log, records, schema
 from adiabat.store.digests import SetDigest
-from adiabat.store.session import Session, seconds_behind
+from adiabat.store.frame import seconds_behind
+from adiabat.store.session import Session
 from adiabat.store.settings import Settings
 from adiabat.store.signing import signature_holds
 from adiabat.store.tasks import TASKS, certificate_fields, is_fitted, machine, new_model

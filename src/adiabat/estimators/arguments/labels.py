@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from adiabat.formulations.c_svc import LABEL_TYPES
 from adiabat.typing import FloatArray
 
 
@@ -37,6 +38,23 @@ def label_array(values: Sequence[Any]) -> npt.NDArray[Any]:
         f"y has the labels {min(values)!r} and {max(values)!r}, and neither int64 nor uint64 holds "
         "both exactly; use whole numbers from -2**63 to 2**63 - 1, or strings"
     )
+
+
+def typed_labels(labels: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
+    """Labels in the type that they came in, if that holds all of them."""
+    if not kind:
+        return labels
+    try:
+        typed = labels.astype(kind)
+    except (TypeError, ValueError, OverflowError):
+        return labels
+    return typed if typed.tolist() == labels.tolist() else labels
+
+
+def type_of_labels(y: Any) -> str:
+    """The type of an array of labels, if it is one of those that are kept; else nothing."""
+    kind = getattr(y, "dtype", None)
+    return kind.name if isinstance(kind, np.dtype) and kind.name in LABEL_TYPES else ""
 
 
 def exact_labels(y: Any) -> Any:

@@ -44,7 +44,10 @@ def check_rows(
     multi_output: bool = False,
 ) -> Any:
     """Rows (and targets, if given) as scikit-learn checks them, the argument named."""
-    if not reset and _is_plain(estimator, X, y):
+    if _is_plain(estimator, X, y, reset):
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+            vars(estimator).pop("feature_names_in_", None)
         return X if isinstance(y, str) else (X, y)
     if sp.issparse(X):
         X = require_csr(X)
@@ -63,7 +66,7 @@ def check_rows(
         ) from error
 
 
-def _is_plain(estimator: Any, X: Any, y: Any) -> bool:
+def _is_plain(estimator: Any, X: Any, y: Any, reset: bool) -> bool:
     """Whether there is nothing to check or convert, which takes longer than a small update."""
     return (
         type(X) is np.ndarray
@@ -71,8 +74,13 @@ def _is_plain(estimator: Any, X: Any, y: Any) -> bool:
         and X.ndim == 2
         and X.flags.c_contiguous
         and X.size > 0
-        and X.shape[1] == getattr(estimator, "n_features_in_", None)
-        and not hasattr(estimator, "feature_names_in_")
+        and (
+            reset
+            or (
+                X.shape[1] == getattr(estimator, "n_features_in_", None)
+                and not hasattr(estimator, "feature_names_in_")
+            )
+        )
         and (
             (isinstance(y, str) and y == "no_validation")
             or (type(y) is np.ndarray and y.shape == X.shape[:1] and _is_clean(y))
@@ -143,6 +151,42 @@ def n_rows(X: Any) -> int:
     if hasattr(X, "shape"):
         return int(X.shape[0]) if len(X.shape) else 1
     return len(X) if hasattr(X, "__len__") else 1
+
+
+#: Parameters that were checked before, by class; only those that no call can change.
+_CHECKED: Final[set[tuple[Any, ...]]] = set()
+_MOST_CHECKED: Final = 10_000
+_PLAIN_TYPES: Final = (str, int, float, bool, type(None))
+
+
+def were_checked(estimator: Any) -> bool:
+    """Whether an estimator of this class with these parameters was found valid before."""
+    return _parameters(estimator) in _CHECKED
+
+
+def remember_checked(estimator: Any) -> None:
+    """Note that the parameters of an estimator are valid."""
+    parameters = _parameters(estimator)
+    if parameters is not None and len(_CHECKED) < _MOST_CHECKED:
+        _CHECKED.add(parameters)
+
+
+def _parameters(estimator: Any) -> tuple[Any, ...] | None:
+    """Class, and parameters with their types, as 1, 1.0 and True are equal; None if not plain."""
+    values = [getattr(estimator, name, None) for name in _names(type(estimator))]
+    if any(type(value) not in _PLAIN_TYPES for value in values):
+        return None
+    return (type(estimator), *values, *map(type, values))
+
+
+_NAMES: Final[dict[Any, list[str]]] = {}
+
+
+def _names(kind: Any) -> list[str]:
+    """The names of a class's parameters, which scikit-learn reads from its signature each time."""
+    if kind not in _NAMES:
+        _NAMES[kind] = kind._get_param_names()
+    return _NAMES[kind]
 
 
 def same_parameter(before: Any, now: Any) -> bool:

@@ -130,8 +130,9 @@ class Calibration:
         """P0 and p1 of the second of two classes."""
         if self.n_classes != 2:
             raise ValueError(
-                f"predict_proba_interval is for two classes, and the model has {self.n_classes}; "
-                "use predict_proba or predict_set"
+                f"predict_proba_interval is for two classes, and the model has {self.n_classes}: "
+                "one of p0 and p1 is calibrated for a pair, and coupling pairs keeps nothing of "
+                "that; use predict_proba or predict_set"
             )
         answers: FloatArray = self.curves[0].two_answers(pairs[:, 0])
         return answers
@@ -146,15 +147,33 @@ def calibrated(estimator: Any, model: Model) -> Calibration:
     return found
 
 
+def curves_of(estimator: Any) -> Calibration | None:
+    """The curves of a fitted estimator that has a `calibration`; None where it cannot have them."""
+    if getattr(estimator, "calibration", None) is None or len(estimator.classes_) < 2:
+        return None
+    if _alone(estimator._model):
+        return None
+    return calibrated(estimator, estimator._model)
+
+
+def _alone(model: Model) -> list[Any]:
+    """Classes of which there is one sample, among others."""
+    formulation: Any = model.formulation
+    codes = formulation.codes(model.target)
+    counts = [np.count_nonzero((model.target == code) & (model.weight > 0.0)) for code in codes]
+    few = [code for code, count in zip(codes, counts, strict=True) if count < 2 <= len(codes)]
+    return [formulation.label[code] for code in few]
+
+
 def _fitted(estimator: Any, model: Model) -> Calibration:
     formulation: Any = model.formulation
     codes = formulation.codes(model.target)
-    for code in codes:
-        if np.count_nonzero((model.target == code) & (model.weight > 0.0)) < 2 <= len(codes):
-            raise ValueError(
-                f"calibration={estimator.calibration!r} needs two samples of each class, and "
-                f"{formulation.label[code]!r} has one; learn more, or forget that one"
-            )
+    alone = _alone(model)
+    if alone:
+        raise ValueError(
+            f"calibration={estimator.calibration!r} needs two samples of each class, and "
+            f"{alone[0]!r} has one; learn more, or forget that one"
+        )
     values = pair_values(estimator)
     curves = []
     for column, (first, second) in enumerate(votes.pairs_of(len(codes))):

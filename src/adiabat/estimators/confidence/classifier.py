@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.confidence.calibration import Calibration, calibrated
 from adiabat.estimators.confidence.cross import cross_p_values
@@ -168,11 +167,25 @@ class ConfidentClassifier:
         """
         return self._calibration().probabilities(self._pairs(X))
 
+    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of the probabilities of the classes; -inf where one is 0.
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_classes)
+            In the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            logarithms: FloatArray = np.log(self.predict_proba(X))
+        return logarithms
+
     @available_if(_has_two_answers)  # type: ignore[untyped-decorator]
     def predict_proba_interval(self, X: Any) -> FloatArray:
         """Two probabilities of ``classes_[1]``, by Venn-Abers: one of them is calibrated.
 
         p0 is fitted with the row as one of ``classes_[0]``, p1 with it as one of ``classes_[1]``.
+        For two classes: nothing of the kind is proven of probabilities that are coupled from pairs.
 
         Returns
         -------
@@ -184,8 +197,7 @@ class ConfidentClassifier:
     # -- within ----------------------------------------------------------------------------------
 
     def _askable(self) -> None:
-        check_is_fitted(self)
-        self._require_unchanged()  # type: ignore[attr-defined]
+        self._require_askable()  # type: ignore[attr-defined]
 
     def _n(self) -> int:
         model: Any = self._model  # type: ignore[attr-defined]

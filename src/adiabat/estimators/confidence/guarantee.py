@@ -9,11 +9,13 @@ full            1 - alpha. Vovk, Gammerman and Shafer, Algorithmic Learning in a
 minmax          1 - alpha. Barber, Candes, Ramdas and Tibshirani, Predictive inference with the
                 jackknife+, 2021.
 jackknife+      1 - 2 alpha. The same.
-cv+, cross      1 - 2 alpha - min(2 (1 - alpha) (K - 1) / (n + K), (m - 1) / (n + m)), with K folds;
-                the second for folds of one size m = n / K. The same, of both.
+cv+, cross      1 - 2 alpha - min(2 (1 - alpha) (K - 1) / (n + K), (1 - K / n) / (K + 1)), with K
+                folds; the second for folds of one size. The first: Gasparin and Ramdas, Improving
+                the statistical efficiency of cross-conformal prediction, 2025, after Vovk. The
+                second, and the first without (1 - alpha): Barber and others, theorem 4.
 ==============  ====================================================================================
 
-Of the last line: the p-values p_k of the folds, each that of a split, have the mean, weighted by
+Why the last line holds: the p-values of the folds, each that of a split, have the mean, weighted by
 the sizes of the folds plus one, (K - 1 + (n + 1) p) / (n + K), p being the cross-conformal p-value.
 Twice a weighted mean of p-values is a p-value (Vovk and Wang, Combining p-values via averaging,
 2020), so that p <= alpha has probability at most 2 (K - 1 + (n + 1) alpha) / (n + K). The second
@@ -112,8 +114,7 @@ def _coverage(method: str, alpha: float, n: int, folds: Folds, by_class: bool) -
     K, sizes = len(folds), {len(places) for places in folds}
     loss = 2.0 * (1.0 - alpha) * (K - 1) / (n + K)
     if len(sizes) == 1 and not by_class:  # of a class, folds hold as many as it happens
-        m = sizes.pop()
-        loss = min(loss, (m - 1) / (n + m))
+        loss = min(loss, (1.0 - K / n) / (K + 1))
     return 1.0 - 2.0 * alpha - loss
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.confidence.folds import folds_of
 from adiabat.estimators.confidence.guarantee import guarantee
@@ -83,8 +82,7 @@ class ConfidentRegressor:
         raise NotImplementedError
 
     def _checked(self, confidence_level: Any, method: Any, cv: Any) -> FloatArray:
-        check_is_fitted(self)
-        self._require_unchanged()  # type: ignore[attr-defined]
+        self._require_askable()  # type: ignore[attr-defined]
         return check_question(confidence_level, method, cv)
 
 

@@ -99,7 +99,7 @@ class Scores:
         for target in targets:
             after = np.append(model.target, np.array([target], dtype=model.target.dtype))
             weight = np.append(model.weight, 1.0)
-            if model.formulation.settle(after, weight).reshapes(model.formulation):
+            if model.formulation.resolve(after, weight).reshapes(model.formulation):
                 return None
         return Tableau.of(side.machine, model.solver.tol)
 

@@ -7,6 +7,7 @@ them write alike is here: names of features, rows of features, parameters.
 
 from __future__ import annotations
 
+import math
 import os
 from types import MappingProxyType
 from typing import Any
@@ -82,6 +83,8 @@ def plain(name: str, value: Any) -> Any:
     """A parameter or label as JSON; a dictionary keeps its keys' types as a list of pairs."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": str(value)}  # JSON has none
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, list):
@@ -106,6 +109,8 @@ def from_plain(value: Any) -> Any:
     """What `plain` was given."""
     if not isinstance(value, dict):
         return value
+    if "number" in value:
+        return float(value["number"])
     if "policy" in value:
         return from_dict({**value, "parameters": from_plain(value["parameters"])})
     return {key: from_plain(item) for key, item in value["pairs"]}

@@ -16,6 +16,7 @@ import numpy as np
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.inputs import require_memory, require_width
+from adiabat.kernels import MOST_DEGREE
 
 _FLOAT: Final = 8
 # Kernel columns of the support, and half as many again that are kept for those that come back.
@@ -23,8 +24,7 @@ _COLUMNS: Final = 1.5
 # Matrices as large as the moments that solving for w takes.
 OF_MOMENTS: Final = 8
 # Matrices of n x n that a kernel least-squares machine takes.
-_OF_SAMPLES: Final = 6
-_MOST_DEGREE: Final = 1000
+OF_SAMPLES: Final = 6
 _MOST_CODE: Final = 1 << 20
 
 _COUNTS: Final = ("n_added", "n_removed", "n_revised", "rounds", "breakpoints", "fallbacks")
@@ -43,7 +43,7 @@ def require_affordable(
         _require_least_squares(manifest, arrays, limit)
     elif "alpha" in arrays:
         n = int(arrays["weight"].size)
-        require_memory(_OF_SAMPLES * _FLOAT * n * n, "the kernel matrix", limit)
+        require_memory(OF_SAMPLES * _FLOAT * n * n, "the kernel matrix", limit)
         _require_kernel(manifest, n, limit)
 
 
@@ -97,7 +97,7 @@ def _require_kernel_machine(
 
 def _require_kernel(manifest: Mapping[str, Any], n: int, limit: int | None) -> None:
     degree = manifest["kernel"]["degree"]
-    if type(degree) not in (int, float) or not 0 <= degree <= _MOST_DEGREE:
+    if type(degree) not in (int, float) or not 0 <= degree <= MOST_DEGREE:
         raise ValueError(f"degree={degree!r} is out of range")
     if manifest["sparse"]:
         width = manifest["shape"][1]

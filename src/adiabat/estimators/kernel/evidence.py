@@ -72,7 +72,7 @@ def judged_afresh(model: Model) -> tuple[list[Verdict], FloatArray]:
         size = sizes[at, column]
         verdicts.append(judge(problem, r, size, model.solver.tol))
         block = partial(_block_of, samples, at)
-        features = samples.features[at] if samples.thin else None
+        features = samples.features[at] if samples.by_features else None
         bound = error_bound(problem, r, size, samples.diagonal[at], block, features)
         np.maximum.at(errors[:, column], at, bound)
     return verdicts, errors[model.position]

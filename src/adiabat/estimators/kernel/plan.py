@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import without
+from adiabat._core.rows import delete_entries
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange
 from adiabat.engine.solver import Solver
 from adiabat.engine.trace import RowNames, name_rows
@@ -46,7 +46,7 @@ class Plan:
         self._model, self._change = model, change
         self.target, self.weight = after(model, change)
         formulation = change.formulation or model.formulation
-        self.formulation = formulation.settle(self.target, self.weight)
+        self.formulation = formulation.resolve(self.target, self.weight)
         self._keys = self.formulation.machines(self.target)
         self.position: IntArray = NO_ROWS
         if change.kernel is None:
@@ -79,7 +79,7 @@ class Plan:
         if n_replaced:
             position = position.copy()
             position[change.replaced] = new[:n_replaced]
-        self.position = without(position, removed, new[n_replaced:])
+        self.position = delete_entries(position, removed, new[n_replaced:])
         # a tolerance that the machines do not hold by yet is a reason to solve all of them
         reshaped = len(model) > 0 and (
             self.formulation.reshapes(model.formulation) or not model.is_judged
@@ -132,7 +132,7 @@ class Plan:
         moved[change.reweighed] = True
         (moved if self.formulation.targets_move else fresh)[change.retargeted] = True
         stale = np.union1d(np.flatnonzero(fresh), removed)
-        fresh, moved = without(fresh, removed), without(moved & ~fresh, removed)
+        fresh, moved = delete_entries(fresh, removed), delete_entries(moved & ~fresh, removed)
         return stale, np.concatenate([np.flatnonzero(fresh), new]), np.flatnonzero(moved)
 
     def _changed_rows(
@@ -226,8 +226,8 @@ def after(model: Model, change: SampleChange) -> tuple[npt.NDArray[Any], FloatAr
         weight[change.reweighed] = change.new_weight
         target[change.replaced] = change.target[:n_replaced]
         weight[change.replaced] = change.weight[:n_replaced]
-    target = without(target, removed, change.target[n_replaced:])
-    return target, without(weight, removed, change.weight[n_replaced:])
+    target = delete_entries(target, removed, change.target[n_replaced:])
+    return target, delete_entries(weight, removed, change.weight[n_replaced:])
 
 
 def _staying(model: Model, change: SampleChange) -> BoolArray:

@@ -14,7 +14,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from adiabat._core.kernel_values import multiply
 from adiabat.engine.regularization import Track
@@ -237,6 +236,5 @@ class AlongC:
         RegularizationPath
         """
         estimator: Any = self
-        check_is_fitted(estimator)
-        estimator._require_unchanged()
+        estimator._require_askable()
         return regularization_path(estimator, C_min, C_max, self._shape())

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from adiabat.engine.interrupts import deferred_interrupts
@@ -22,6 +23,7 @@ from adiabat.engine.solver import SolveInfo, Step
 from adiabat.errors import NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel.change import SampleChange
+from adiabat.estimators.kernel.hard_margin import NO_HARD_MARGIN, has_errors, require_precision
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.naming import name_traces, named_by_id
 from adiabat.estimators.kernel.persistence import pack, unpack
@@ -60,6 +62,14 @@ class Transaction(all_or_nothing):
         except NotOptimalError as error:
             raise named_by_id(error, plan.position, plan.ids()) from error
         name_traces(step.info, plan.formulation, names)
+        harder = plan.formulation.raised()
+        if harder is not None and has_errors(plan.solver):
+            require_precision(plan.solver, harder)
+            step.rollback()
+            try:
+                self.solve(model, replace(change, formulation=harder), method, trace)
+            except NotOptimalError as error:
+                raise ValueError(NO_HARD_MARGIN) from error
 
     def save(self, model: Model) -> None:
         """Keep a copy of the model, which allows `commit_part`.

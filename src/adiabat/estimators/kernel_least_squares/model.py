@@ -16,8 +16,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from adiabat._core.kernel_values import multiply
+from adiabat.engine.memory import require_matrices
 from adiabat.engine.threads import pool_for
 from adiabat.estimators.arguments.validation import as_csr
+from adiabat.estimators.files.reading import OF_SAMPLES
 from adiabat.estimators.ledger import Ledger
 from adiabat.kernels import Kernel
 from adiabat.lssvm.accuracy import UNIT
@@ -69,6 +71,7 @@ class KernelModel:
     ) -> KernelModel:
         """From scratch; `heavy` if the machine's order is known already."""
         heavy = np.flatnonzero(weight > 0.0) if heavy is None else heavy
+        _require_room(len(heavy))
         values = _known(kernel, X, heavy)
         with _naming(ledger, heavy, np.diagonal(values.K)):
             machine = DualMachine.built(
@@ -192,6 +195,8 @@ class KernelModel:
         # in the machine's own order, so that it can leave in place what does not move
         staying = staying[np.argsort(was[staying])]
         order = np.concatenate([staying, coming])
+        if len(coming):
+            _require_room(len(order))
         cross = _values(self.kernel, X, coming, staying)
         new = _known(self.kernel, X, coming)
         own = np.diagonal(self.machine.values.K)[was[staying]]
@@ -215,6 +220,13 @@ def _naming(ledger: Ledger, rows: IntArray, own: FloatArray) -> Iterator[None]:
             f"{error}; the sample {ledger.ids.tolist()[rows[row]]!r} has k(x, x) = {own[row]:.2g}, "
             f"others about {np.median(own):.2g}: correct it, or leave it out"
         ) from error
+
+
+def _require_room(n: int) -> None:
+    remedy = "fewer rows, SVC or SVR, LSSVC or LSSVR with a feature map, or more memory"
+    require_matrices(
+        n, OF_SAMPLES, f"Holding a kernel matrix of {n} samples and its inverse", remedy
+    )
 
 
 def _known(kernel: Kernel, X: Any, rows: IntArray) -> Values:

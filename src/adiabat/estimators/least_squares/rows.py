@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from adiabat.engine.memory import require_matrices
+from adiabat.estimators.files.reading import OF_MOMENTS
 from adiabat.typing import FloatArray
 
 
@@ -38,3 +40,10 @@ class TargetPlan:
 def added_none(like: Rows) -> Rows:
     """No rows, as wide as others."""
     return Rows(like.X[:0], like.y[:0], None)
+
+
+def require_moments(width: int) -> None:
+    """MemoryError if the second moments of so many features do not fit."""
+    what = f"Holding the second moments of {width} features"
+    remedy = "fewer features, KernelLSSVC or KernelLSSVR, or more memory"
+    require_matrices(width, OF_MOMENTS, what, remedy)

@@ -85,7 +85,7 @@ def is_simple(model: Model, place: int) -> bool:
     return (
         bool(np.any(weight))
         and list(formulation.machines(target)) == list(formulation.machines(model.target))
-        and not formulation.settle(target, weight).reshapes(formulation)
+        and not formulation.resolve(target, weight).reshapes(formulation)
     )
 
 
@@ -149,7 +149,7 @@ def who_matters(model: Model) -> list[int]:
             target, weight = model.target[others], model.weight[others]
             same = (
                 list(formulation.machines(target)) == keys
-                and not formulation.settle(target, weight).reshapes(formulation)
+                and not formulation.resolve(target, weight).reshapes(formulation)
                 and [formulation.total(key, target, weight) for key in keys] == totals
             )
             others[place] = True

@@ -122,7 +122,7 @@ def _reformulates(model: Model, place: int) -> bool:
     others = np.arange(len(model)) != place
     if not np.any(model.weight[others]):
         return True
-    remaining = model.formulation.settle(model.target[others], model.weight[others])
+    remaining = model.formulation.resolve(model.target[others], model.weight[others])
     return remaining.reshapes(model.formulation)
 
 

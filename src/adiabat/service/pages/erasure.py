@@ -83,8 +83,7 @@ def add(app: FastAPI, frame: Frame) -> None:
             raise Problem(422, "Give at least one id.")
         await frame.work.change(
             model, "forget", visit.who.name,
-            lambda store: store.forget(names, reference=reference), reference,
-            "\n".join(names).encode(),
+            lambda store: store.forget(names, reference=reference), reference, names,
         )  # fmt: skip
         url = request.url_for("get_receipt_page", m=m)
         return RedirectResponse(str(url.include_query_params(reference=reference)), 303)

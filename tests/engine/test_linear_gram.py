@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adiabat import SVC, SVR
-from adiabat._core.thin import Thin
+from adiabat._core.linear_gram import LinearGram
 from adiabat.engine import features
-from adiabat.engine.features import THIN
+from adiabat.engine.features import FEW_FEATURES
 from adiabat.engine.samples import Samples
 from adiabat.kernels import Kernel, make_kernel
 
@@ -50,7 +50,7 @@ class Held:
 
     def check(self) -> None:
         samples, n = self.samples, len(self.who)
-        assert samples.thin and isinstance(samples.gram, Thin)
+        assert samples.by_features and isinstance(samples.gram, LinearGram)
         assert samples.n == samples.gram.n == samples.gram.n_slots == n
         assert samples.gram.nbytes == 0
         everyone = np.arange(n)
@@ -112,10 +112,10 @@ def test_the_removed_leave_nothing_behind(points: npt.NDArray[np.float64]) -> No
 def test_sparse_or_wide_samples_keep_columns() -> None:
     sparse = Samples(linear(POINTS))
     sparse.add(sp.csr_array(POINTS[:30]))
-    wide = np.random.default_rng(1).standard_normal((40, THIN + 1))
+    wide = np.random.default_rng(1).standard_normal((40, FEW_FEATURES + 1))
     dense = Samples(linear(wide))
     dense.add(wide)
-    assert not sparse.thin and not dense.thin
+    assert not sparse.by_features and not dense.by_features
     for samples in (sparse, dense):
         samples.slots(np.arange(5))
     assert sparse.gram.nbytes > 0 and dense.gram.nbytes > 0
@@ -136,9 +136,9 @@ def test_models_are_those_of_columns(
         model.update(X[230:], y[230:], remove=np.arange(0, 60, 2))
         return model.forget([1, 77, 205])
 
-    thin = learned()
-    monkeypatch.setattr(features, "THIN", -1)
+    linear = learned()
+    monkeypatch.setattr(features, "FEW_FEATURES", -1)
     columns = learned()
-    assert thin.certificate().ok and columns.certificate().ok
+    assert linear.certificate().ok and columns.certificate().ok
     value = "decision_function" if estimator is SVC else "predict"
-    np.testing.assert_allclose(getattr(thin, value)(X), getattr(columns, value)(X), atol=1e-10)
+    np.testing.assert_allclose(getattr(linear, value)(X), getattr(columns, value)(X), atol=1e-10)

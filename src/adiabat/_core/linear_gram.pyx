@@ -24,7 +24,7 @@ from adiabat._core.kernel_values import LINEAR, Rows
 from adiabat._core.thread_pool import in_slices
 
 
-cdef class Thin(Gram):
+cdef class LinearGram(Gram):
     """Kernel values from features that are held elsewhere."""
 
     cdef const double[:, ::1] _X
@@ -71,7 +71,7 @@ cdef class Thin(Gram):
 
     def fork(self):
         """The same samples, to be read only."""
-        cdef Thin other = Thin()
+        cdef LinearGram other = LinearGram()
         other._X = self._X
         other._number(self.n)
         return other

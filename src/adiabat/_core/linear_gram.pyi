@@ -4,5 +4,5 @@ import numpy.typing as npt
 
 from adiabat._core.gram import Gram
 
-class Thin(Gram):
+class LinearGram(Gram):
     def hold(self, X: npt.NDArray[np.float64]) -> None: ...

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two rows of one sample as one row, for the coarse step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adiabat.engine.machine import Machine
+from adiabat.typing import FloatArray, IntArray
+
+
+class Merged:
+    """Rows of which two stand for one sample, one below u = 0 and one above, as one row.
+
+    That is what the rows of a regression sample are. r jumps where u passes 0, from the target of
+    the row below to that of the row above.
+    """
+
+    def __init__(self, machine: Machine, rows: IntArray) -> None:
+        self._machine = machine
+        order = rows
+        if machine.n > machine.samples.n:  # some sample has two
+            order = rows[np.lexsort((machine.lo[rows], machine.at[rows]))]
+        at, lo, hi = machine.at[order], machine.lo[order], machine.hi[order]
+        t, r, u = machine.t[order], machine.r[order], machine.u[order]
+        first = np.flatnonzero((at[:-1] == at[1:]) & (hi[:-1] == 0.0) & (lo[1:] == 0.0))
+        first = first[t[first] >= t[first + 1]]
+        first = first[np.diff(first, prepend=-2) > 1]
+        single = np.ones(len(order), dtype=bool)
+        single[first + 1] = False
+        self.jump: FloatArray | None = None
+        self._below, self._above = order[first], order[first + 1]
+        if len(first):
+            jump = np.zeros(len(order))
+            jump[first] = t[first] - t[first + 1]
+            self.jump, hi[first] = jump[single], hi[first + 1]
+            u[first] += u[first + 1]
+        self._place = np.flatnonzero(~single) - np.arange(1, len(first) + 1)
+        self._alone = np.ones(int(single.sum()), dtype=bool)
+        self._alone[self._place] = False
+        self.rows = order[single]
+        self.r, self.u, self.lo, self.hi = r[single], u[single], lo[single], hi[single]
+
+    def split(self, u: FloatArray) -> None:
+        """Give the machine's rows their weights."""
+        self._machine.u[self.rows[self._alone]] = u[self._alone]
+        self._machine.u[self._below] = np.minimum(u[self._place], 0.0)
+        self._machine.u[self._above] = np.maximum(u[self._place], 0.0)
