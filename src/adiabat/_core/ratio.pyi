@@ -15,6 +15,29 @@ LEAVING: Final = 5
 RESTING: Final = 6
 PINNED: Final = 7
 
+def assign_roles(
+    u: FloatArray,
+    r: FloatArray,
+    lo: FloatArray,
+    hi: FloatArray,
+    goal_lo: FloatArray,
+    goal_hi: FloatArray,
+    accuracy: FloatArray,
+    in_margin: npt.NDArray[np.uint8],
+    role: npt.NDArray[np.uint8],
+    target: FloatArray,
+) -> list[int]: ...
+def rates(
+    u: FloatArray,
+    t: FloatArray,
+    lo: FloatArray,
+    hi: FloatArray,
+    goal: tuple[FloatArray, FloatArray, FloatArray],
+    role: npt.NDArray[np.uint8],
+    target: FloatArray,
+    d: float,
+    balance: float,
+) -> tuple[tuple[FloatArray, FloatArray, FloatArray, FloatArray], float, bool]: ...
 def next_breakpoint(
     rows: npt.NDArray[np.int64],
     dr: FloatArray,

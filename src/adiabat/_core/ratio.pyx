@@ -11,10 +11,94 @@ of these ends the stretch:
 Rows LEAVING or PINNED (lo = hi all along) meet nothing.
 """
 
+from libc.math cimport fabs
+
+import numpy as np
+
+from adiabat._core.sums cimport sizes_of, sum_of
+
 # The roles a row can have; an ENTERING row is RISING or FALLING, by the side it started on: at a
 # tie its r may be 0 before it has moved, and its sign says nothing.
 LOW, HIGH, MARGIN, RISING, FALLING, LEAVING, RESTING, PINNED = (
     _LOW, _HIGH, _MARGIN, _RISING, _FALLING, _LEAVING, _RESTING, _PINNED)
+
+
+def assign_roles(const double[::1] u, const double[::1] r, const double[::1] lo,
+                 const double[::1] hi, const double[::1] goal_lo, const double[::1] goal_hi,
+                 const double[::1] accuracy, const unsigned char[::1] in_margin,
+                 unsigned char[::1] role, double[::1] target):
+    """Roles at the start of a motion, and where the rows that are driven go.
+
+    Who is outside its box leaves it, who violates by more than its accuracy enters. Returns the
+    MARGIN rows that are no longer: outside their box, or with a box that is a point.
+    """
+    cdef Py_ssize_t i, n = u.shape[0]
+    cdef bint point, above, below, falls, rises
+    if not (r.shape[0] == lo.shape[0] == hi.shape[0] == goal_lo.shape[0] == goal_hi.shape[0] ==
+            accuracy.shape[0] == in_margin.shape[0] == role.shape[0] == target.shape[0] == n):
+        raise ValueError("rows do not fit")
+    gone = []
+    for i in range(n):
+        point = lo[i] == hi[i]
+        above, below = u[i] > lo[i], u[i] < hi[i]
+        falls, rises = above and r[i] > accuracy[i], below and r[i] < -accuracy[i]
+        if u[i] < lo[i] or u[i] > hi[i]:
+            role[i] = _LEAVING
+        elif in_margin[i] and not point:
+            role[i] = _MARGIN
+        elif point and goal_lo[i] == goal_hi[i]:
+            role[i] = _PINNED
+        elif falls:
+            role[i] = _FALLING
+        elif rises:
+            role[i] = _RISING
+        elif above and below:
+            role[i] = _RESTING
+        else:  # where the box is about to open, r says at which end of it a row is
+            role[i] = _LOW if below or (point and r[i] >= 0.0) else _HIGH
+        if in_margin[i] and role[i] != _MARGIN:
+            gone.append(i)
+        if falls:
+            target[i] = goal_lo[i]
+        elif rises:
+            target[i] = goal_hi[i]
+        elif role[i] == _LEAVING:
+            target[i] = u[i] if u[i] > goal_lo[i] else goal_lo[i]
+            target[i] = target[i] if target[i] < goal_hi[i] else goal_hi[i]
+    return gone
+
+
+def rates(const double[::1] u, const double[::1] t, const double[::1] lo, const double[::1] hi,
+          goal, const unsigned char[::1] role, const double[::1] target, double d, double balance):
+    """How the problem and the rows that are driven move from here to the goal, (t, lo, hi).
+
+    Returns the rates (du, dt, dlo, dhi), that of sum u, and whether anything moves. The sum is d if
+    it differs by no more than `balance` of the weights.
+    """
+    cdef Py_ssize_t i, n = u.shape[0]
+    cdef const double[::1] goal_t = goal[0], goal_lo = goal[1], goal_hi = goal[2]
+    cdef double size = 0.0, dd
+    cdef bint moves = False
+    if not (t.shape[0] == lo.shape[0] == hi.shape[0] == goal_t.shape[0] == goal_lo.shape[0] ==
+            goal_hi.shape[0] == role.shape[0] == target.shape[0] == n):
+        raise ValueError("rows do not fit")
+    found = np.zeros((4, n))
+    cdef double[:, ::1] rate = found
+    for i in range(n):
+        if _RISING <= role[i] <= _LEAVING:
+            rate[0, i] = target[i] - u[i]
+            moves = True
+        rate[1, i] = goal_t[i] - t[i]
+        rate[2, i], rate[3, i] = goal_lo[i] - lo[i], goal_hi[i] - hi[i]
+        moves |= rate[1, i] != 0.0 or rate[2, i] != 0.0 or rate[3, i] != 0.0
+    if n:
+        dd = d - sum_of(n, &u[0])
+        size = sizes_of(n, &u[0]).total
+    else:
+        dd = d
+    if fabs(dd) <= balance * (size + fabs(d)):
+        dd = 0.0
+    return (found[0], found[1], found[2], found[3]), dd, moves or dd != 0.0
 
 
 cdef inline void consider(Py_ssize_t i, double way, double rate, double pace, double* eta,

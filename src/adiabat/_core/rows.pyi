@@ -20,6 +20,20 @@ def roundings(
     out: npt.NDArray[np.float64],
     sizes: npt.NDArray[np.float64] | None = None,
 ) -> bool: ...
+def aims(
+    rounding: npt.NDArray[np.float64],
+    t: npt.NDArray[np.float64],
+    typical: float,
+    part: float,
+    most: float,
+    few: float,
+) -> npt.NDArray[np.float64]: ...
+def largest_ratio(
+    found: npt.NDArray[np.float64], allowed: npt.NDArray[np.float64]
+) -> float: ...
+def outside(
+    u: npt.NDArray[np.float64], lo: npt.NDArray[np.float64], hi: npt.NDArray[np.float64]
+) -> float: ...
 def violations(
     r: npt.NDArray[np.float64],
     u: npt.NDArray[np.float64],

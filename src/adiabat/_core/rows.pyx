@@ -2,7 +2,7 @@
 """Small services for arrays of rows: entries deleted, codes found, roundings summed."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs
 from libc.string cimport memcpy
 
 import numpy as np
@@ -121,6 +121,52 @@ def roundings(const double[::1] u, const double[::1] t, const double[::1] root, 
             unit = fabs(t[i]) if fabs(t[i]) > typical else typical
             coarse |= out[i] > enough * unit
     return coarse
+
+
+def aims(const double[::1] rounding, const double[::1] t, double typical, double part,
+         double most, double few):
+    """The violation to aim at, by row: `part` of its target or of a `typical` one.
+
+    But not more than `most` roundings of f, and not less than `few` of them.
+    """
+    cdef Py_ssize_t i
+    cdef double unit
+    if t.shape[0] != rounding.shape[0]:
+        raise ValueError("rows do not fit")
+    out = np.empty(rounding.shape[0])
+    cdef double[::1] aim = out
+    with nogil:
+        for i in range(rounding.shape[0]):
+            unit = fabs(t[i]) if fabs(t[i]) > typical else typical
+            aim[i] = part * unit
+            aim[i] = aim[i] if aim[i] < most * rounding[i] else most * rounding[i]
+            aim[i] = aim[i] if aim[i] > few * rounding[i] else few * rounding[i]
+    return out
+
+
+def largest_ratio(const double[::1] found, const double[::1] allowed):
+    """The largest violation, each relative to what is allowed there; infinite where none is."""
+    cdef Py_ssize_t i
+    cdef double worst = 0.0, ratio
+    if allowed.shape[0] != found.shape[0]:
+        raise ValueError("rows do not fit")
+    for i in range(found.shape[0]):
+        if found[i] > 0.0:
+            ratio = found[i] / allowed[i] if allowed[i] != 0.0 else INFINITY
+            worst = ratio if ratio > worst or ratio != ratio else worst
+    return worst
+
+
+def outside(const double[::1] u, const double[::1] lo, const double[::1] hi):
+    """How far the farthest u is outside of its box; 0 if all are inside."""
+    cdef Py_ssize_t i
+    cdef double most = 0.0, by
+    if not (lo.shape[0] == hi.shape[0] == u.shape[0]):
+        raise ValueError("rows do not fit")
+    for i in range(u.shape[0]):
+        by = lo[i] - u[i] if lo[i] - u[i] > u[i] - hi[i] else u[i] - hi[i]
+        most = by if by > most else most
+    return most
 
 
 def violations(const double[::1] r, const double[::1] u, const double[::1] lo,

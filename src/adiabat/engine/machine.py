@@ -18,7 +18,14 @@ import numpy as np
 
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
-from adiabat._core.rows import delete_entries, roundings, typical_size, violations
+from adiabat._core.rows import (
+    aims,
+    delete_entries,
+    outside,
+    roundings,
+    typical_size,
+    violations,
+)
 from adiabat.certificate import Verdict
 from adiabat.engine.noise import AIM, EPSILON, FEWEST, ROUNDINGS, noise
 from adiabat.engine.samples import Samples
@@ -44,6 +51,7 @@ MOST_HOLDERS = 32
 BLOCK_ENTRIES = 4_000_000
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+NO_KERNEL: FloatArray = np.empty((0, 0))
 
 
 def no_rows() -> IntArray:
@@ -170,6 +178,9 @@ class Machine:
         """Make the factor anew over rows; returns those that turned out dependent."""
         if self.factor is None:
             self.factor = Factor(1.0, DEPENDENT)
+        elif len(rows) == 0 and self.factor.size == 0:
+            self.factor.rebuild(NO_KERNEL, rows, self.shift())
+            return rows
         rows = rows.copy()
         joined = self.factor.rebuild(self.kernel(rows, rows), rows, self.shift())
         self.in_margin[:] = False
@@ -312,11 +323,14 @@ class Machine:
             roundings(*given, self.sizes())
         return out
 
-    def aims(self, tol: float, most: float = ROUNDINGS) -> FloatArray:
+    def aims(
+        self, tol: float, most: float = ROUNDINGS, rounding: FloatArray | None = None
+    ) -> FloatArray:
         """The violation to aim at, row by row: within `tol`, but not below rounding."""
-        rounding = self.rounding(tol)
-        few = min(FEWEST, most)
-        return np.maximum(np.minimum(AIM * tol * self.units(), most * rounding), few * rounding)
+        if rounding is None:
+            rounding = self.rounding(tol)
+        typical = self.typical or abs(self.b)
+        return aims(rounding, self.t, typical, AIM * tol, most, min(FEWEST, most))
 
     def noise(
         self, tol: float, own: FloatArray, t: Any = 0.0, sizes: FloatArray | None = None
@@ -348,8 +362,7 @@ class Machine:
 
     def infeasibility(self) -> float:
         """How far u is from its box and its sum from d, beyond rounding."""
-        outside = np.maximum(self.lo - self.u, self.u - self.hi)
-        return max(float(outside.max(initial=0.0)), self.imbalance(self.u))
+        return max(outside(self.u, self.lo, self.hi), self.imbalance(self.u))
 
     def imbalance(self, u: FloatArray) -> float:
         """How far a sum of weights is from d, beyond rounding."""

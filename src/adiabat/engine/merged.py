@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from adiabat.engine.machine import Machine
-from adiabat.typing import FloatArray, IntArray
+from adiabat.engine.machine import NO_ROWS, Machine
+from adiabat.typing import BoolArray, FloatArray, IntArray
 
 
 class Merged:
@@ -18,9 +18,14 @@ class Merged:
 
     def __init__(self, machine: Machine, rows: IntArray) -> None:
         self._machine = machine
-        order = rows
-        if machine.n > machine.samples.n:  # some sample has two
-            order = rows[np.lexsort((machine.lo[rows], machine.at[rows]))]
+        self.jump: FloatArray | None = None
+        self._alone: BoolArray | slice = slice(None)
+        self._below = self._above = self._place = NO_ROWS
+        if machine.n <= machine.samples.n:  # no sample has two
+            self.rows, self.r, self.u = rows, machine.r[rows], machine.u[rows]
+            self.lo, self.hi = machine.lo[rows], machine.hi[rows]
+            return
+        order = rows[np.lexsort((machine.lo[rows], machine.at[rows]))]
         at, lo, hi = machine.at[order], machine.lo[order], machine.hi[order]
         t, r, u = machine.t[order], machine.r[order], machine.u[order]
         first = np.flatnonzero((at[:-1] == at[1:]) & (hi[:-1] == 0.0) & (lo[1:] == 0.0))
@@ -28,7 +33,6 @@ class Merged:
         first = first[np.diff(first, prepend=-2) > 1]
         single = np.ones(len(order), dtype=bool)
         single[first + 1] = False
-        self.jump: FloatArray | None = None
         self._below, self._above = order[first], order[first + 1]
         if len(first):
             jump = np.zeros(len(order))
@@ -36,8 +40,9 @@ class Merged:
             self.jump, hi[first] = jump[single], hi[first + 1]
             u[first] += u[first + 1]
         self._place = np.flatnonzero(~single) - np.arange(1, len(first) + 1)
-        self._alone = np.ones(int(single.sum()), dtype=bool)
-        self._alone[self._place] = False
+        alone = np.ones(int(single.sum()), dtype=bool)
+        alone[self._place] = False
+        self._alone = alone
         self.rows = order[single]
         self.r, self.u, self.lo, self.hi = r[single], u[single], lo[single], hi[single]
 

@@ -28,14 +28,14 @@ import numpy.typing as npt
 
 from adiabat._core.path import Motion
 from adiabat._core.ratio import (
-    FALLING,
     HIGH,
     LEAVING,
     LOW,
-    MARGIN,
     PINNED,
     RESTING,
     RISING,
+    assign_roles,
+    rates,
 )
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import AIM, EPSILON
@@ -153,15 +153,11 @@ class Path:
     ) -> Motion | None:
         """The motion from here to the goal, or None if nothing is left to move."""
         machine = self.machine
-        t, lo, hi = goal
-        dt, dlo, dhi = t - machine.t, lo - machine.lo, hi - machine.hi
         self._assign(goal, accuracy)
-        driven = self._driven()
-        du = np.where(driven, self._target - machine.u, 0.0)
-        dd = machine.d - float(machine.u.sum())
-        if abs(dd) <= BALANCE * (float(np.abs(machine.u).sum()) + abs(machine.d)):
-            dd = 0.0
-        moves = driven.any() or dd != 0.0 or dt.any() or dlo.any() or dhi.any()
+        moving, dd, moves = rates(
+            machine.u, machine.t, machine.lo, machine.hi, goal, self._role, self._target,
+            machine.d, BALANCE,
+        )  # fmt: skip
         if not moves:
             return None
         if before is not None:
@@ -169,7 +165,7 @@ class Path:
         samples = machine.samples
         motion = Motion(
             samples.gram, machine.factor, samples.slots, machine.at, samples.diagonal,
-            (machine.u, machine.r, machine.t, machine.lo, machine.hi), (du, dt, dlo, dhi),
+            (machine.u, machine.r, machine.t, machine.lo, machine.hi), moving,
             self._role, machine.in_margin, machine.b, dd,
             machine.n if self._keep_trace else max(WATCH_LEAST, machine.n // WATCH_PART),
         )  # fmt: skip
@@ -183,26 +179,14 @@ class Path:
         self, goal: tuple[FloatArray, FloatArray, FloatArray], accuracy: FloatArray
     ) -> None:
         """Roles at the start: who is outside its box leaves it, who violates enters."""
-        machine, role = self.machine, self._role
-        u, r, lo, hi = machine.u, machine.r, machine.lo, machine.hi
-        _, goal_lo, goal_hi = goal
-        outside = (u < lo) | (u > hi)
-        pinned = (lo == hi) & (goal_lo == goal_hi)
-        for row in np.flatnonzero(machine.in_margin & (outside | (lo == hi))):
+        machine = self.machine
+        gone = assign_roles(
+            machine.u, machine.r, machine.lo, machine.hi, goal[1], goal[2], accuracy,
+            machine.in_margin.view(np.uint8), self._role, self._target,
+        )  # fmt: skip
+        for row in gone:
             machine.factor.drop(int(np.flatnonzero(machine.margin == row)[0]))
             machine.in_margin[row] = False
-        low, high = u > lo, u < hi
-        # where the box is about to open, r says at which end of it a row is
-        role[:] = np.where(high | ((lo == hi) & (r >= 0.0)), LOW, HIGH)
-        role[low & high & (np.abs(r) <= accuracy)] = RESTING
-        rising = high & (r < -accuracy)
-        falling = low & (r > accuracy)
-        role[rising], role[falling], role[pinned] = RISING, FALLING, PINNED
-        role[machine.in_margin] = MARGIN
-        role[outside] = LEAVING
-        self._target[outside] = np.clip(u, goal_lo, goal_hi)[outside]
-        self._target[rising] = goal_hi[rising]
-        self._target[falling] = goal_lo[falling]
 
     def _driven(self) -> npt.NDArray[np.bool_]:
         """Rows that are RISING, FALLING or LEAVING."""

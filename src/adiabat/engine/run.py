@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adiabat._core.rows import nonzero, violations
+from adiabat._core.rows import largest_ratio, nonzero, violations
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import FEWEST
@@ -164,13 +164,12 @@ class Run:
         """After the full check: is it done? If not, watch what was found."""
         machine = self.machine
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
-        aim = machine.aims(self.tol)
+        rounding = machine.rounding(self.tol)
+        aim = machine.aims(self.tol, rounding=rounding)
         worst = largest_ratio(found, aim)
         ok = machine.verdict.ok
         if ok and worst <= 1.0 and machine.infeasibility() == 0.0:
-            return not self._refine(
-                found, np.maximum(machine.fineness(), machine.rounding(self.tol))
-            )
+            return not self._refine(found, np.maximum(machine.fineness(), rounding))
         if ok:
             self.content += 1
             if self.stuck or self.content > REFINEMENTS:
@@ -186,9 +185,3 @@ class Run:
             new = np.random.default_rng(len(new)).choice(new, most, replace=False)
         self.watched[new] = True
         return False
-
-
-def largest_ratio(found: FloatArray, allowed: FloatArray) -> float:
-    """The largest violation, each relative to what is allowed there."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.where(found > 0.0, found / allowed, 0.0).max(initial=0.0))
