@@ -25,6 +25,8 @@ from adiabat.typing import FloatArray, IntArray
 
 # Kernel values are computed for at most this many at a time (64 MB).
 BLOCK_ENTRIES = 8_000_000
+# Samples up to which a fit gives each a column, with weight or without.
+WHOLE = 200
 # Columns up to which dense rows are read as they are, though most of their entries are zero: where
 # the column is zero they are not read either.
 FEW_COLUMNS = 2
@@ -130,16 +132,28 @@ class Samples:
         few = min(len(rows), len(columns))
         return self.kernel.formula.block(self.view(rows, few), self.view(columns, few))
 
+    @property
+    def is_small(self) -> bool:
+        """Whether a fit gives all samples columns, and none is released.
+
+        That costs less than to ask for some of them, and then for more.
+        """
+        return self.n <= WHOLE and not self.by_features and self.kernel.function is None
+
     def writer(self, positions: IntArray) -> Callable[[IntArray, FloatArray], None]:
         """A function that writes kernel values of some among positions with all of them.
 
         It takes their places, and an array with a row for each, which may be wider.
         """
         n = len(positions)
-        everyone = self.view(positions, 1, copied=True) if self._viewed else None
+        slots = self.gram.slot_of[positions]
+        known = n > 0 and slots.min() >= 0 and not self.by_features
+        everyone = self.view(positions, 1, copied=True) if self._viewed and not known else None
 
         def write(places: IntArray, out: FloatArray) -> None:
-            if everyone is not None and len(places) == 1:
+            if known:
+                out[:, :n] = self.between(positions[places], positions)
+            elif everyone is not None and len(places) == 1:
                 self.kernel.formula.column(everyone, int(places[0]), out[0])
             elif everyone is not None:
                 some = self.view(positions[places], 1, copied=True)

@@ -122,6 +122,8 @@ class Step:
             self._saved[key] = None if machine is None else machine.snapshot()
         if not solver._is_fork:
             solver.groups.follow(solver.samples, solver.machines, changes)
+            if solver.samples.is_small and solver._is_large(changes):
+                solver.samples.slots(np.arange(solver.samples.n))
         solver.attempt(changes, method, trace, self.info, self._saved)
         if solver._is_large(changes):
             solver._prepare_for_updates()
@@ -397,6 +399,8 @@ class Solver:
     def _tidy(self, tolerated: int, most: int) -> None:
         """Let go of columns no longer wanted, and bring those in use together at the front."""
         self._untidy = 0
+        if self.samples.is_small:
+            return
         weighty = self._weighty()
         self.samples.gram.release(weighty, _spare(weighty))
         if self.samples.group is not None:
@@ -411,7 +415,7 @@ class Solver:
 
     def _prepare_for_updates(self) -> None:
         """Columns for the samples nearest to the margin, which updates will ask for first."""
-        if self.samples.kernel.function is not None:
+        if self.samples.is_small or self.samples.kernel.function is not None:
             return  # a user's function may be slow: not called before it must be
         weighty, nearness = self._weighty(), np.full(self.samples.n, np.inf)
         for machine in self.machines.values():

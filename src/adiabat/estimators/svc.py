@@ -425,7 +425,7 @@ default="rbf"
         """Class codes of labels, and a formulation that knows the classes among them."""
         known = self._formulation(None) if model is None else self._classes_known()
         code_of = {label: code for code, label in known.label.items()}
-        if len(labels) <= FEW_LABELS:  # seldom is one of them new
+        if code_of and len(labels) <= FEW_LABELS:  # seldom is one of them new
             codes_of_few = [code_of.get(label) for label in labels.tolist()]
             if None not in codes_of_few:
                 return known, np.array(codes_of_few, dtype=np.int64)
