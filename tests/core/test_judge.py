@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adiabat._core import thread_pool
-from adiabat._core.judge import verdict, weigh, weigh_rows
+from adiabat._core.judge import adds_nothing, verdict, weigh, weigh_rows
 from adiabat.certificate import Problem, Verdict, judge
 
 WIDTH = 40
@@ -189,3 +189,35 @@ def test_a_panel_may_have_any_width(threads: int, width: int) -> None:
     out = np.empty((50, 1))
     weigh([X], w, out)
     np.testing.assert_allclose(out, X @ w, rtol=0.0, atol=1e-12)
+
+
+# -- rows that add nothing -------------------------------------------------------------------------
+
+
+def verdict_on(rows: np.ndarray, d: float = 0.0) -> tuple[float, ...]:
+    r, u, t, lo, hi = np.ascontiguousarray(rows.T)
+    return verdict(r, u, t, lo, hi, d, 0.25, 1e-9, 32.0)
+
+
+#: r, u, t, lo, hi
+IDLE = [[0.5, 0.0, 1.0, 0.0, 2.0], [-3.0, 0.0, -1.0, -2.0, 0.0], [0.0, 0.0, 1.0, 0.0, 2.0]]
+BUSY = {
+    "weight": [0.0, 0.5, 1.0, 0.0, 2.0],
+    "violates": [-1e-12, 0.0, 1.0, 0.0, 2.0],
+    "other target": [0.5, 0.0, 2.0, 0.0, 2.0],
+    "outside": [0.5, 0.0, 1.0, 0.1, 2.0],
+    "not a number": [np.nan, 0.0, 1.0, 0.0, 2.0],
+    "infinite": [np.inf, 0.0, 1.0, 0.0, 2.0],
+}
+HELD = [[1e-11, 0.5, 1.0, 0.0, 2.0], [0.0, -0.5, -1.0, -2.0, 0.0], [0.2, 0.0, 1.0, 0.0, 2.0]]
+
+
+def test_rows_that_add_nothing_leave_the_verdict_alone() -> None:
+    idle = np.array(IDLE)
+    assert adds_nothing(*np.ascontiguousarray(idle.T), 1.0)
+    assert verdict_on(np.array(HELD + IDLE)) == verdict_on(np.array(HELD))
+
+
+@pytest.mark.parametrize("kind", BUSY)
+def test_rows_that_may_change_a_verdict_are_noticed(kind: str) -> None:
+    assert not adds_nothing(*np.ascontiguousarray(np.array([*IDLE, BUSY[kind]]).T), 1.0)

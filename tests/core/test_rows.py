@@ -8,10 +8,14 @@ import pytest
 
 from adiabat._core.rows import (
     codes_in,
+    common_size,
     delete_entries,
     mark,
     nonzero,
+    remove_entries,
+    rename,
     roundings,
+    rows_at,
     typical_size,
     violations,
 )
@@ -99,3 +103,44 @@ def test_an_outlier_rounds_for_itself() -> None:
     _, ordinary = roundings_of(u, t, np.ones(3))
     _, found = roundings_of(u, t, np.array([1.0, 1.0, 1e30]))
     assert np.all(found[:2] <= 2.0 * ordinary[:2]) and found[2] > 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.bool_])
+@pytest.mark.parametrize("gone", [[], [0], [9], [0, 9], [3, 4, 5], list(range(10))])
+def test_entries_are_removed_where_they_are(dtype: type, gone: list[int]) -> None:
+    values = np.arange(10).astype(dtype)
+    expected = np.delete(values, gone)
+    left = remove_entries(values, np.array(gone, dtype=np.int64))
+    np.testing.assert_array_equal(values[:left], expected)
+    assert not values[left:].any()  # nothing of them is left
+
+
+@pytest.mark.parametrize("gone", [[10], [-1], [3, 3], [4, 2]])
+def test_entries_that_are_not_there_are_not_removed(gone: list[int]) -> None:
+    values = np.arange(10.0)
+    with pytest.raises(IndexError, match="ascend"):
+        remove_entries(values, np.array(gone, dtype=np.int64))
+    np.testing.assert_array_equal(values, np.arange(10.0))
+
+
+@pytest.mark.parametrize("moves", [{}, {9: 2}, {7: 0, 9: 5}, {5: 1, 6: 2, 9: 0}])
+def test_positions_are_renamed(moves: dict[int, int]) -> None:
+    positions = np.array([3, 9, 7, 0, 5, 9, 8, 6])
+    expected = [moves.get(old, old) for old in positions.tolist()]
+    old, new = (np.array(list(names), dtype=np.int64) for names in (moves, moves.values()))
+    rename(positions, old, new)
+    assert positions.tolist() == expected
+
+
+def test_rows_at_marked_samples() -> None:
+    at = np.array([4, 0, 1, 4, 2])
+    marked = np.array([0, 1, 0, 0, 1], dtype=np.uint8)
+    assert rows_at(at, marked).tolist() == [0, 2, 3]
+    assert rows_at(at, np.zeros(5, dtype=np.uint8)).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("t", "size"), [([], -1.0), ([-2.0], 2.0), ([1.0, -1.0, 1.0], 1.0), ([1.0, -1.5], -1.0)]
+)
+def test_common_size(t: list[float], size: float) -> None:
+    assert common_size(np.array(t)) == size

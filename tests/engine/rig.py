@@ -80,7 +80,9 @@ class Rig:
             new = step.add(X)
             step.solve({PAIR: self.row_change(new, labels, force, gone)}, method, trace)
             with deferred_interrupts():
-                where = step.commit(self.position[gone])
+                where = np.arange(self.solver.samples.n)
+                old, now = step.commit(self.position[gone])
+                where[old] = now
                 self.y = np.concatenate([self.y, labels])
                 self.weight = np.concatenate([self.weight, force])
                 if X is not None:

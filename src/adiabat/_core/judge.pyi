@@ -7,6 +7,9 @@ def weigh(panels: Sequence[FloatArray], weights: FloatArray, out: FloatArray) ->
 def weigh_rows(
     panels: Sequence[FloatArray], weights: FloatArray, rows: IntArray, out: FloatArray
 ) -> None: ...
+def adds_nothing(
+    r: FloatArray, u: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, size: float
+) -> bool: ...
 def typical_target(t: FloatArray, b: float) -> float: ...
 def verdict(
     r: FloatArray,

@@ -247,6 +247,23 @@ def typical_target(const double[::1] t, double b):
     return size if size > 0.0 else fabs(b)
 
 
+def adds_nothing(const double[::1] r, const double[::1] u, const double[::1] t,
+                 const double[::1] lo, const double[::1] hi, double size):
+    """Whether a verdict is the same with and without these rows, if all targets have this size.
+
+    They carry no weight, and their conditions hold exactly: such a row is at the bound that r asks
+    for, so that it has no room in the gap, and no part in any other sum.
+    """
+    cdef Py_ssize_t i, n = u.shape[0]
+    if not (r.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == n):
+        raise ValueError("rows do not fit")
+    for i in range(n):
+        if not (u[i] == 0.0 and lo[i] <= 0.0 <= hi[i] and fabs(t[i]) == size and r[i] - r[i] == 0.0
+                and violation_of(r[i], u[i], lo[i], hi[i]) == 0.0):
+            return False
+    return True
+
+
 def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
             const double[::1] hi, double d, double b, double tol, double roundings, sizes=None):
     """What `adiabat.certificate.judge` finds, in two passes: the fields of its `Verdict`.

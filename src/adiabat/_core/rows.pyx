@@ -3,7 +3,7 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
@@ -41,6 +41,60 @@ def delete_entries(array, const long long[::1] gone, more=None):
     return out
 
 
+def remove_entries(array, const long long[::1] gone):
+    """Delete the entries at `gone` (ascending) of a 1-D array of a plain type, where they are.
+
+    Those behind move up, and zeros take the room at the end. Returns how many are left.
+    """
+    cdef Py_ssize_t k = gone.shape[0], n = len(array), i, start, width, last = -1
+    cdef Py_buffer held
+    cdef char* data
+    for i in range(k):
+        if gone[i] <= last or gone[i] >= n:
+            raise IndexError(f"positions must ascend from 0 to {n - 1}")
+        last = gone[i]
+    PyObject_GetBuffer(array, &held, PyBUF_SIMPLE | PyBUF_WRITABLE)
+    data, width = <char*> held.buf, held.itemsize
+    for i in range(k):
+        start, last = gone[i] + 1, gone[i + 1] if i + 1 < k else n
+        memmove(data + (start - 1 - i) * width, data + start * width, (last - start) * width)
+    memset(data + (n - k) * width, 0, k * width)
+    PyBuffer_Release(&held)
+    return n - k
+
+
+def rename(long long[::1] positions, const long long[::1] old, const long long[::1] new):
+    """Where a position is old[j], ascending, it becomes new[j]."""
+    cdef Py_ssize_t i, n = positions.shape[0]
+    cdef long long first, last
+    if old.shape[0] == 0:
+        return
+    first, last = old[0], old[old.shape[0] - 1]
+    found = np.arange(first, last + 1)
+    cdef long long[::1] name = found
+    for i in range(old.shape[0]):
+        name[old[i] - first] = new[i]
+    with nogil:
+        for i in range(n):
+            if first <= positions[i] <= last:
+                positions[i] = name[positions[i] - first]
+
+
+def rows_at(const long long[::1] at, const unsigned char[::1] marked):
+    """Rows i, ascending, with marked[at[i]]."""
+    cdef Py_ssize_t i, k = 0, n = at.shape[0]
+    for i in range(n):
+        k += marked[at[i]]
+    out = np.empty(k, dtype=np.int64)
+    cdef long long[::1] rows = out
+    k = 0
+    for i in range(n if rows.shape[0] else 0):
+        if marked[at[i]]:
+            rows[k] = i
+            k += 1
+    return out
+
+
 def codes_in(const long long[::1] target):
     """The different codes, none below 0, in an array: a list in ascending order."""
     cdef Py_ssize_t i
@@ -74,6 +128,16 @@ def mark(unsigned char[::1] marked, const long long[::1] at, const double[::1] u
     for i in range(at.shape[0]):
         if u[i] != 0.0:
             marked[at[i]] = 1
+
+
+def common_size(const double[::1] t):
+    """|t| where all are of one size; -1 where they are not, or there is none."""
+    cdef Py_ssize_t i, n = t.shape[0]
+    cdef double size = fabs(t[0]) if n else -1.0
+    for i in range(n):
+        if fabs(t[i]) != size:
+            return -1.0
+    return size
 
 
 def typical_size(const double[::1] t):

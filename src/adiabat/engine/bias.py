@@ -28,7 +28,7 @@ def centre_bias(machine: Machine) -> bool:
     anew.
     """
     holds_b = machine.factor.holds_b()
-    strength = float(machine.root @ np.abs(machine.u))
+    machine.strength_seen = strength = float(machine.root @ np.abs(machine.u))
     for row in machine.margin[: int(holds_b)]:  # mostly this one is inside, and says it all
         inside = min(machine.u[row] - machine.lo[row], machine.hi[row] - machine.u[row])
         if inside > no_weight(strength, machine.b, machine.t[row], machine.root[row]):

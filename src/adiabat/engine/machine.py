@@ -20,7 +20,7 @@ from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
 from adiabat._core.rows import (
     aims,
-    delete_entries,
+    common_size,
     outside,
     roundings,
     typical_size,
@@ -28,6 +28,7 @@ from adiabat._core.rows import (
 )
 from adiabat.certificate import Verdict
 from adiabat.engine.noise import AIM, EPSILON, FEWEST, ROUNDINGS, noise
+from adiabat.engine.room import Room, removed
 from adiabat.engine.samples import Samples
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -52,6 +53,8 @@ BLOCK_ENTRIES = 4_000_000
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 NO_KERNEL: FloatArray = np.empty((0, 0))
+#: Arrays of a machine with an entry for each row.
+BY_ROW = ("at", "t", "lo", "hi", "u", "r", "root", "in_margin")
 
 
 def no_rows() -> IntArray:
@@ -126,12 +129,16 @@ class Machine:
         self.r = np.empty(0)
         self.root = np.empty(0)  # sqrt k(x, x)
         self.typical = 0.0  # size of a target
+        self.common = -1.0  # the same, if all targets are of one size; else -1
         self.in_margin: BoolArray = np.empty(0, dtype=bool)
         self.b = 0.0
         self.d = d
         self.factor: Factor | Any = None  # from the first `begin` on it is there
         self.verdict = Verdict()
+        self.judged_by_sizes = False  # whether the judge had to be told the sizes of f
+        self.strength_seen = np.inf  # sum sqrt(k) |u| when b was last centred
         self.before: Before | None = None
+        self._room = Room()
 
     @property
     def n(self) -> int:
@@ -159,16 +166,19 @@ class Machine:
         self.u, self.r = saved.u.copy(), saved.r.copy()
         self.b, self.d, self.verdict = saved.b, saved.d, saved.verdict
         self.root = np.sqrt(self.samples.diagonal[self.at])
-        self.typical = typical_size(self.t)
+        self._measure_targets()
+        self.strength_seen = np.inf
         self.in_margin = np.zeros(len(self.u), dtype=bool)
         self.refactor(saved.margin)
 
     def copied(self, samples: Samples) -> Machine:
         """A copy on other samples at the same positions."""
         other = Machine(samples, self.d)
-        for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
+        for name in BY_ROW:
             setattr(other, name, getattr(self, name).copy())
-        other.b, other.verdict, other.typical = self.b, self.verdict, self.typical
+        other.b, other.verdict = self.b, self.verdict
+        other.typical, other.common = self.typical, self.common
+        other.judged_by_sizes, other.strength_seen = self.judged_by_sizes, self.strength_seen
         if self.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
             other.factor = Factor(self.factor.shift, DEPENDENT)
             other.factor.copy_from(self.factor)
@@ -206,28 +216,17 @@ class Machine:
 
         With `carry`, rows at a bound that moves go with it.
         """
-        added, first, rows = len(change.add_at), self.n, change.rebound
+        first, rows = self.n, change.rebound
         at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
         self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
-        start = np.zeros(added) if change.add_u is None else change.add_u
-        self.at = np.concatenate([self.at, change.add_at])
-        self.t = np.concatenate([self.t, change.add_t])
-        self.lo = np.concatenate([self.lo, change.add_lo])
-        self.hi = np.concatenate([self.hi, change.add_hi])
-        self.u = np.concatenate([self.u, start])
-        new_f = np.zeros(added)
-        if added and (first or change.add_u is not None):
-            self.samples.gram.multiply(self.coefficients(), new_f, change.add_at)
-        self.r = np.concatenate([self.r, new_f + self.b - change.add_t])
-        self.root = np.concatenate([self.root, np.sqrt(self.samples.diagonal[change.add_at])])
-        self.in_margin = np.concatenate([self.in_margin, np.zeros(added, dtype=bool)])
+        self._append(change, None, copied=True)
         self.lo[change.remove] = self.hi[change.remove] = 0.0
         if len(rows):
             self.lo[rows], self.hi[rows] = change.rebound_lo, change.rebound_hi
             self.r[rows] += self.t[rows] - change.rebound_t
             self.t[rows] = change.rebound_t
-        if added or len(rows):
-            self.typical = typical_size(self.t)
+        if self.n > first or len(rows):
+            self._measure_targets()
         if change.d is not None:
             self.d = change.d
         if self.factor is None:
@@ -235,6 +234,43 @@ class Machine:
         if carry and len(rows):
             bound = np.where(at_low, change.rebound_lo, change.rebound_hi)
             self._move(rows, np.where(at_low | at_high, bound, self.u[rows]))
+
+    def residuals_of(self, change: RowChange) -> FloatArray:
+        """Residuals of the rows that come with a change, before those that start with a weight."""
+        f = np.zeros(len(change.add_at))
+        if len(f) and self.n:
+            self.samples.gram.multiply(self.coefficients(), f, change.add_at)
+        return f + self.b - change.add_t
+
+    def _append(self, change: RowChange, r: FloatArray | None, copied: bool) -> None:
+        """Add the rows of a change at the end, in new arrays or where the others are."""
+        added = len(change.add_at)
+        start = np.zeros(added) if change.add_u is None else change.add_u
+        root = np.sqrt(self.samples.diagonal[change.add_at])
+        inside = np.zeros(added, dtype=bool)
+        if r is None and change.add_u is None:
+            r = self.residuals_of(change)
+        new = change.add_at, change.add_t, change.add_lo, change.add_hi, start
+        for name, values in zip(BY_ROW, (*new, r, root, inside), strict=True):
+            if values is not None:
+                grown = self._room.extended(name, getattr(self, name), values, copied)
+                setattr(self, name, grown)
+        if r is None:  # f has terms of new rows as well
+            f = np.empty(added)
+            self.samples.gram.multiply(self.coefficients(), f, change.add_at)
+            r = f + self.b - change.add_t
+            self.r = self._room.extended("r", self.r, r, copied)
+
+    def accept(self, change: RowChange, r: FloatArray) -> None:
+        """Rows without weight come, with these residuals, and go; nothing else changes."""
+        if len(change.add_at):
+            self._append(change, r, copied=False)
+        self.finish(change.remove)
+
+    def _measure_targets(self) -> None:
+        """The size of a target, and whether all have it."""
+        self.common = common_size(self.t)
+        self.typical = typical_size(self.t) if self.common < 0.0 else self.common
 
     def start_over(self) -> None:
         """Weights of 0, and no margin."""
@@ -252,20 +288,21 @@ class Machine:
             self.u[rows] = u
             self.r += f
 
-    def finish(self, removed: IntArray) -> None:
+    def finish(self, gone: IntArray) -> None:
         """Take out rows whose u was brought to 0."""
         self.before = None
-        if len(removed) == 0:
+        if len(gone) == 0:
             return
         assert self.factor is not None
-        removed = np.sort(removed)
-        self.factor.renumber(removed)
+        gone = np.sort(gone)
+        self.factor.renumber(gone)
         self.factor.wipe_removed()
-        for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
-            setattr(self, name, delete_entries(getattr(self, name), removed))
-        self.typical = typical_size(self.t)
+        for name in BY_ROW:
+            setattr(self, name, removed(getattr(self, name), gone))
+        if self.common < 0.0 or self.n == 0:
+            self._measure_targets()
         if self.verdict.worst >= 0:
-            above = int(np.searchsorted(removed, self.verdict.worst))
+            above = int(np.searchsorted(gone, self.verdict.worst))
             self.verdict = replace(self.verdict, worst=self.verdict.worst - above)
 
     def rows_at(self, positions: IntArray) -> IntArray:
@@ -377,6 +414,7 @@ class Machine:
         """The verdict at another tolerance."""
         given = self.r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
         found = Verdict(*verdict(*given))
+        self.judged_by_sizes = not found.ok
         if not found.ok:  # the sizes of f may excuse more than is known without them
             found = Verdict(*verdict(*given, self.sizes()))
         return found

@@ -19,6 +19,7 @@ from adiabat._core.linear_gram import LinearGram
 from adiabat._core.sparse_rows import SparseRows
 from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
 from adiabat.engine.memory import require_columns
+from adiabat.engine.room import Room, moved
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
 from adiabat.typing import FloatArray, IntArray
@@ -35,6 +36,8 @@ FEW_COLUMNS = 2
 INSPECTED = 200
 NEGATIVE = 1e-6
 
+_NOBODY: IntArray = np.empty(0, dtype=np.int64)
+
 
 class Samples:
     """Rows of features (dense or CSR), or rows of a given kernel matrix."""
@@ -45,6 +48,7 @@ class Samples:
         self.n = 0
         self.diagonal = np.empty(0)
         self._largest, self._largest_of = 0.0, self.diagonal
+        self._room = Room()
         self._held: Features | Any = None  # from the first `add` on it is there
         self._norms: FloatArray | None = None
         self.group: IntArray | None = None  # by position, where some machines have other samples
@@ -310,7 +314,8 @@ class Samples:
                 f"kernel={self.kernel.name!r} is not positive semidefinite: k(x, x) = "
                 f"{own.min():.3g} for a row of X. {self._remedy()}"
             )
-        self.diagonal = np.concatenate([self.diagonal[: positions[0] if len(own) else None], own])
+        before = self.diagonal[: positions[0] if len(own) else None]
+        self.diagonal = self._room.extended("diagonal", before, own)
 
     def _store_rows(self, X: Any) -> None:
         if self._held is None:
@@ -322,7 +327,8 @@ class Samples:
             self.gram.hold(self._held.measured)
         norms = self.kernel.norms(X)
         if norms is not None:
-            self._norms = norms if self._norms is None else np.concatenate([self._norms, norms])
+            before = norms[:0] if self._norms is None else self._norms
+            self._norms = self._room.extended("norms", before, norms)
         self.n += X.shape[0]
         if self.group is not None:
             self.group = np.concatenate([self.group, np.zeros(X.shape[0], dtype=np.int64)])
@@ -334,18 +340,17 @@ class Samples:
         if left == self.n:
             return tail, hole
         self._held.move(tail, hole, left)
-        for values in (self.diagonal, self._norms, self.group):
-            if values is not None:
-                values[hole] = values[tail]
-        self._shorten(left)
+        self._compact(tail, hole, left)
         self.n = left
         return tail, hole
 
-    def _shorten(self, n: int) -> None:
-        # copies: a view would keep the values of samples that are gone
-        self.diagonal = self.diagonal[:n].copy()
-        self._norms = None if self._norms is None else self._norms[:n].copy()
-        self.group = None if self.group is None else self.group[:n].copy()
+    def _compact(self, tail: IntArray, hole: IntArray, left: int) -> None:
+        """What is kept by position, once samples have moved and `left` of them stay."""
+        self.diagonal = moved(self.diagonal, tail, hole, left)
+        if self._norms is not None:
+            self._norms = moved(self._norms, tail, hole, left)
+        if self.group is not None:
+            self.group = moved(self.group, tail, hole, left)
 
     def truncate(self, n: int) -> None:
         """Take back samples added after there were n, whatever of them had been stored."""
@@ -353,5 +358,5 @@ class Samples:
             self.gram.remove(np.arange(n, self.gram.n))
         if self._held is not None:
             self._held.truncate(n)
-        self._shorten(n)
+        self._compact(_NOBODY, _NOBODY, n)
         self.n = n

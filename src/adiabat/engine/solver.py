@@ -22,7 +22,7 @@ import numpy as np
 
 from adiabat._core import thread_pool
 from adiabat._core.judge import weigh, weigh_rows
-from adiabat._core.rows import mark
+from adiabat._core.rows import mark, rename
 from adiabat.engine.bias import centre_bias
 from adiabat.engine.groups import Groups
 from adiabat.engine.interior import applies, start_inside
@@ -32,10 +32,11 @@ from adiabat.engine.path import Path
 from adiabat.engine.polish import polish
 from adiabat.engine.run import Run
 from adiabat.engine.samples import Samples
+from adiabat.engine.standing import find_standing, is_at_rest
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
 from adiabat.kernels import Kernel
-from adiabat.typing import BoolArray, IntArray
+from adiabat.typing import BoolArray, FloatArray, IntArray
 
 Key = Hashable
 
@@ -91,6 +92,7 @@ class Step:
         self._saved: dict[Key, Snapshot | None] = {}
         self._group = None if solver.samples.group is None else solver.samples.group.copy()
         self._changes: Mapping[Key, RowChange] = {}
+        self._standing: dict[Key, FloatArray] = {}  # machines that stay, and r of their new rows
         self._committed = False
         self._blas = BlasHold()
         self.info = SolveInfo()
@@ -117,26 +119,31 @@ class Step:
         """Change rows of machines and solve them. A machine that does not exist is created."""
         solver = self._solver
         self._changes = changes
-        for key in changes:
+        if not (trace or method == "path" or solver._is_fork) and solver.tol == solver.judged_by:
+            self._standing = find_standing(solver.machines, changes)
+        moving = {key: rows for key, rows in changes.items() if key not in self._standing}
+        for key in moving:
             machine = solver.machines.get(key)
             self._saved[key] = None if machine is None else machine.snapshot()
         if not solver._is_fork:
             solver.groups.follow(solver.samples, solver.machines, changes)
             if solver.samples.is_small and solver._is_large(changes):
                 solver.samples.slots(np.arange(solver.samples.n))
-        solver.attempt(changes, method, trace, self.info, self._saved)
+        solver.attempt(moving, method, trace, self.info, self._saved)
         if solver._is_large(changes):
             solver._prepare_for_updates()
 
-    def commit(self, removed: IntArray = NO_ROWS, retired: Collection[Key] = ()) -> IntArray:
-        """Remove samples by position and whole machines; return where each position has moved to.
+    def commit(
+        self, removed: IntArray = NO_ROWS, retired: Collection[Key] = ()
+    ) -> tuple[IntArray, IntArray]:
+        """Remove samples by position and whole machines; returns (from, to): which have moved.
 
         The caller defers interrupts until it has taken over the new positions.
         """
         self._committed = True
         self._solver.judged_by = self._solver.tol
         try:
-            return self._solver._commit(self._changes, removed, retired)
+            return self._solver._commit(self._changes, self._standing, removed, retired)
         finally:
             self._blas.give_back()
 
@@ -230,7 +237,7 @@ class Solver:
                 touched = np.concatenate([touched, change.rebound])
             carried = len(change.rebound) > 0 or machine.d != 0.0
             along_path = method == "path" or trace
-            if not (carried or fresh or along_path) and self._stands(machine, touched):
+            if not (carried or fresh or along_path) and is_at_rest(machine, touched, self.tol):
                 continue
             self._wake_threads()
             run = Run(machine, self.tol, touched, fresh, carried)
@@ -278,16 +285,6 @@ class Solver:
     def _wake_threads(self) -> None:
         if len(self.samples.gram.panels) * self.samples.n >= CALLED:
             thread_pool.wake()
-
-    def _stands(self, machine: Machine, touched: IntArray) -> bool:
-        """Whether a machine is at its optimum as it is: rows came and go that carry no weight.
-
-        Then no other residual has changed since the judge computed it.
-        """
-        if not machine.is_at_rest(touched, self.tol) or centre_bias(machine):
-            return False
-        machine.update_verdict(self.tol)
-        return bool(machine.verdict.ok)
 
     def _follow(self, key: Key, run: Run, trace: bool, info: SolveInfo) -> None:
         """Along the path; what it leaves undone, exchange finishes."""
@@ -371,22 +368,25 @@ class Solver:
     # -- commit and rollback ---------------------------------------------------------------------
 
     def _commit(
-        self, changes: Mapping[Key, RowChange], removed: IntArray, retired: Collection[Key]
-    ) -> IntArray:
+        self,
+        changes: Mapping[Key, RowChange],
+        standing: Mapping[Key, FloatArray],
+        removed: IntArray,
+        retired: Collection[Key],
+    ) -> tuple[IntArray, IntArray]:
         for key in retired:
             self.machines.pop(key, None)
-        for key, change in changes.items():
-            if key in self.machines:
-                self.machines[key].finish(change.remove)
+        for key in changes.keys() & self.machines.keys():
+            if key in standing:
+                self.machines[key].accept(changes[key], standing[key])
+            else:
+                self.machines[key].finish(changes[key].remove)
                 self.machines[key].refresh_on_schedule()
-        n_before = self.samples.n
         if self._is_fork:
-            return np.arange(n_before)
+            return NO_ROWS, NO_ROWS
         tail, hole = self.samples.remove(removed)
-        where = np.arange(n_before)
-        where[tail] = hole
-        for machine in self.machines.values() if len(tail) else ():
-            machine.at = where.take(machine.at)
+        for machine in self.machines.values():
+            rename(machine.at, tail, hole)
         changed = sum(change.size for change in changes.values())
         self._untidy += changed
         if self._is_large(changes):
@@ -394,7 +394,7 @@ class Solver:
         elif self._untidy >= TIDYING:
             # many rows move more columns than can be put back meanwhile: the next few rows do it
             self._tidy(STRAGGLERS, TIDYING if changed <= TIDYING else 0)
-        return where
+        return tail, hole
 
     def _tidy(self, tolerated: int, most: int) -> None:
         """Let go of columns no longer wanted, and bring those in use together at the front."""

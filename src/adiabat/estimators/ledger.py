@@ -19,7 +19,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import delete_entries
+from adiabat.engine.room import Room, removed
 from adiabat.errors import LISTED, IdError, ModelFileError
 from adiabat.estimators.arguments.indices import names_in
 
@@ -30,6 +30,8 @@ IndexArray: TypeAlias = npt.NDArray[np.int64]
 
 # Integers up to 128 bits are ids, so that hashes and UUIDs taken as numbers are.
 _INT_LIMIT: Final = 1 << 128
+# Deleted one by one up to so many.
+_FEW: Final = 8
 _INT64: Final = np.iinfo(np.int64)
 _KINDS: Final = {int: "int", str: "str", bytes: "bytes", UUID: "UUID"}
 
@@ -51,6 +53,7 @@ class Ledger:
     def __init__(self) -> None:
         self._ids: list[Id] = []
         self._serials: IndexArray = np.empty(0, np.int64)
+        self._room = Room()
         self._serial_of: dict[Id, int] = {}
         self._kind: str | None = None
         self._next_serial = 0
@@ -176,7 +179,7 @@ class Ledger:
         if not values:
             return
         serials = np.arange(self._next_serial, self._next_serial + len(values), dtype=np.int64)
-        self._serials = np.concatenate([self._serials, serials])
+        self._serials = self._room.extended("serials", self._serials, serials)
         self._serial_of.update(zip(values, serials.tolist(), strict=True))
         self._ids.extend(values)
         self._next_serial += len(values)
@@ -196,16 +199,20 @@ class Ledger:
         for index in order:
             del self._serial_of[self._ids[index]]
         gone = np.array(order, np.int64)
-        self._serials = delete_entries(self._serials, gone)
+        self._serials = removed(self._serials, gone)
         if self._array is not None:  # of objects, those that stay may all be integers
             integers = self._array.dtype == np.int64
             self._array = _read_only(np.delete(self._array, gone)) if integers else None
-        stay: list[Any] = []
-        first = 0
-        for index in order:
-            stay += self._ids[first:index]
-            first = index + 1
-        self._ids = stay + self._ids[first:]
+        if len(order) <= _FEW:  # others move up, and are not counted as references anew
+            for index in reversed(order):
+                del self._ids[index]
+        else:
+            stay: list[Any] = []
+            first = 0
+            for index in order:
+                stay += self._ids[first:index]
+                first = index + 1
+            self._ids = stay + self._ids[first:]
         if not self._ids:
             self._kind, self._array = None, None
 
@@ -219,7 +226,7 @@ class Ledger:
         """An independent copy."""
         twin = Ledger()
         twin._ids = self._ids.copy()
-        twin._serials = self._serials  # replaced, never written to
+        twin._serials = self._serials.copy()
         twin._serial_of = self._serial_of.copy()
         twin._kind = self._kind
         twin._next_serial = self._next_serial

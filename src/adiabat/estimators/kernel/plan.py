@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import delete_entries
+from adiabat._core.rows import delete_entries, rename, rows_at
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange
 from adiabat.engine.solver import Solver
 from adiabat.engine.trace import RowNames, name_rows
@@ -98,11 +98,12 @@ class Plan:
         held = self.solver.machines
         return {key: name_rows(held.get(key), rows, id_at) for key, rows in changes.items()}
 
-    def adopt(self, where: IntArray) -> None:
-        """Make the model the planned one; `where` says where each position has moved to."""
+    def adopt(self, old: IntArray, new: IntArray) -> None:
+        """Make the model the planned one; samples at `old` positions have moved to `new` ones."""
         model, change = self._model, self._change
         model.solver, model.formulation = self.solver, self.formulation
-        model.position = where.take(self.position)
+        rename(self.position, old, new)
+        model.position = self.position
         model.target, model.weight = self.target, self.weight
         model.keys, model.keys_of = self._keys, self.target
         for name in model.ledger.ids[change.removed].tolist() if model.notes else ():
@@ -143,8 +144,8 @@ class Plan:
         affected = {
             *model.target[stale].tolist(), *target[fresh].tolist(), *target[moved].tolist()
         }  # fmt: skip
-        is_stale = np.zeros(self.solver.samples.n, dtype=bool)
-        is_stale[model.position[stale]] = True
+        is_stale = np.zeros(self.solver.samples.n, dtype=np.uint8)
+        is_stale[model.position[stale]] = 1
         for key in self._keys:
             machine: Machine | None = self.solver.machines.get(key)
             if machine is not None and not self.formulation.concerns(key, affected):
@@ -152,7 +153,7 @@ class Plan:
             at, rows = self._rows(key, np.arange(len(target)) if machine is None else fresh)
             parts: dict[str, Any] = {}
             if machine is not None:
-                parts["remove"] = np.flatnonzero(is_stale.take(machine.at))
+                parts["remove"] = rows_at(machine.at, is_stale)
                 if len(moved):
                     bound_at, bound = self._rows(key, moved)
                     parts["rebound"] = machine.rows_at(bound_at)

@@ -96,7 +96,7 @@ class Transaction(all_or_nothing):
         if self._step is None:
             return SolveInfo()
         step, self._step = self._step, None
-        self._plan.adopt(step.commit(self._plan.gone, self._plan.retired))
+        self._plan.adopt(*step.commit(self._plan.gone, self._plan.retired))
         return step.info
 
     def _rollback(self) -> None:

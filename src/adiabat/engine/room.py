@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays with an entry for each row or sample that grow and shrink where they are.
+
+An array has room behind its last entry, so that one row more or less does not copy all others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from adiabat._core.rows import remove_entries
+from adiabat.typing import IntArray
+
+# Room for one more in so many.
+SPARE = 8
+
+
+class Room:
+    """The buffers behind the arrays of one owner, by name.
+
+    An array that was replaced by another is no longer its buffer's, and is copied when it grows.
+    """
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, npt.NDArray[Any]] = {}
+
+    def extended(
+        self, name: str, array: npt.NDArray[Any], values: npt.NDArray[Any], copied: bool = False
+    ) -> npt.NDArray[Any]:
+        """The array with values at its end, in the same buffer unless it is full.
+
+        With `copied` it is in a new one, and `array` stays as it is.
+        """
+        n, after = len(array), len(array) + len(values)
+        buffer = self._buffers.get(name)
+        if copied or buffer is None or array.base is not buffer or after > len(buffer):
+            # zeros: what memory held before, perhaps rows that are gone, is not kept as room
+            buffer = np.zeros(after + after // SPARE, dtype=array.dtype)
+            buffer[:n] = array
+            self._buffers[name] = buffer
+        buffer[n:after] = values
+        return buffer[:after]
+
+
+def removed(array: npt.NDArray[Any], gone: IntArray) -> npt.NDArray[Any]:
+    """The array without the entries at `gone` (ascending), which are overwritten."""
+    return array[: remove_entries(array, gone)]
+
+
+def moved(array: npt.NDArray[Any], tail: IntArray, hole: IntArray, left: int) -> npt.NDArray[Any]:
+    """The first `left` entries, once those at `tail` have taken the places `hole`."""
+    array[hole] = array[tail]
+    array[left:] = 0
+    return array[:left]

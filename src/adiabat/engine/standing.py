@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows without weight that come and go: the optimum stays where it is.
+
+Most rows of a large model carry no weight, and are far from the margin. Where only such rows come
+and go, no other residual changes, and the judge says of each of them that its verdict is the same
+with and without it (`adds_nothing`). So nothing is computed, or copied, for the others.
+
+Rows whose condition holds but for rounding, targets of several sizes (whose median moves), and a b
+that no row holds take the longer way (`is_at_rest`): the verdict is then made anew from all
+residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+
+from adiabat._core.judge import adds_nothing
+from adiabat.engine.bias import centre_bias, no_weight
+from adiabat.engine.machine import Machine, RowChange
+from adiabat.typing import FloatArray, IntArray
+
+# What `strength` may have grown to since b was last centred: refinement moves weights by roundings.
+STRONGER = 2.0
+
+
+def find_standing(
+    machines: Mapping[Hashable, Machine], changes: Mapping[Hashable, RowChange]
+) -> dict[Hashable, FloatArray]:
+    """Machines that stay as they are, and the residuals of rows that come to them."""
+    held = {key: change for key, change in changes.items() if key in machines}
+    found = {key: _standing(machines[key], change) for key, change in held.items()}
+    return {key: r for key, r in found.items() if r is not None}
+
+
+def _standing(machine: Machine, change: RowChange) -> FloatArray | None:
+    """Residuals of the rows that come, if the machine and its verdict stay as they are; or None."""
+    added, gone = len(change.add_at), change.remove
+    if machine.factor is None or len(change.rebound) or change.add_u is not None:
+        return None
+    if machine.d != 0.0 or change.d or added > machine.n:
+        return None
+    if not machine.verdict.ok or machine.judged_by_sizes or machine.common < 0.0:
+        return None
+    if not _is_anchored(machine) or np.any(machine.in_margin[gone]):
+        return None
+    held = (values[gone] for values in (machine.r, machine.u, machine.t, machine.lo, machine.hi))
+    if not adds_nothing(*held, machine.common):
+        return None
+    r = machine.residuals_of(change)
+    new = r, np.zeros(added), change.add_t, change.add_lo, change.add_hi
+    return r if adds_nothing(*new, machine.common) else None
+
+
+def _is_anchored(machine: Machine) -> bool:
+    """Whether the first MARGIN row is inside its box, and so holds b (`centre_bias`)."""
+    if not (machine.factor.holds_b() and len(machine.margin)):
+        return False
+    row = machine.margin[0]
+    inside = min(machine.u[row] - machine.lo[row], machine.hi[row] - machine.u[row])
+    strength = STRONGER * machine.strength_seen
+    return bool(inside > no_weight(strength, machine.b, machine.t[row], machine.root[row]))
+
+
+def is_at_rest(machine: Machine, touched: IntArray, tol: float) -> bool:
+    """Whether a changed machine is at its optimum as it is: rows came and go that carry no weight.
+
+    Then no other residual has changed since the judge computed it.
+    """
+    if not machine.is_at_rest(touched, tol) or centre_bias(machine):
+        return False
+    machine.update_verdict(tol)
+    return bool(machine.verdict.ok)
