@@ -20,6 +20,8 @@ import scipy.sparse as sp
 from adiabat.typing import FloatArray
 
 __all__ = [
+    "MAX_TOL",
+    "as_csr",
     "csr_from_parts",
     "dense_values",
     "memory_limit",
@@ -29,6 +31,9 @@ __all__ = [
     "require_width",
 ]
 
+
+#: The largest `tol`: a looser one would call a model optimal that has learned nothing.
+MAX_TOL: Final = 1e-2
 
 # Rows and columns are counted in 32 bits below.
 _MOST: Final = np.iinfo(np.int32).max
@@ -53,6 +58,11 @@ def require_sparse(X: Any, name: str = "X") -> None:
         _require_compressed(
             X.indptr, X.indices, X.data[:, 0, 0], X.shape[0] // high, X.shape[1] // wide, name
         )
+
+
+def as_csr(X: Any) -> Any:
+    """CSR with sorted indices and float64 data, or X itself if dense."""
+    return sp.csr_array(X) if sp.issparse(X) else X
 
 
 def require_csr(X: Any, name: str = "X") -> Any:

@@ -14,7 +14,8 @@ import pytest
 import adiabat
 from adiabat import LSSVC, SVC, IncrementalPipeline, KernelLSSVC
 from adiabat.active import ActiveLearner
-from adiabat.estimators.arguments.labels import joined, label_array, label_places, require_among
+from adiabat.estimators.arguments.labels import joined, label_places, require_among
+from adiabat.formulations.labels import label_array
 
 X = np.array([[0.0, 0.0], [0.2, 0.1], [4.0, 0.0], [4.2, 0.1], [0.0, 4.0], [0.1, 4.2]])
 BIG, ODD = 2**63 + 1, 2**53 + 1  # beyond int64; beyond the 53 bits of a float

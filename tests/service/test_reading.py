@@ -8,7 +8,8 @@ import pytest
 
 import adiabat
 from adiabat.errors import StoreError
-from adiabat.estimators.predictor import confidence, make_predictor
+from adiabat.estimators.predictors.answers import confidence
+from adiabat.estimators.predictors.making import make_predictor
 from adiabat.store import analysis, outgoing, verification
 from adiabat.store.tasks import TASKS, Rows
 from store_tools import people
@@ -89,6 +90,7 @@ def test_publishing_solves_nothing(monkeypatch):
     ],
 )
 def test_what_changes_nothing_leaves_the_model_in_memory(store, monkeypatch, ask):
+    store.prepare()
     before = store.predict(people(0, 60))["decision"]
     loaded = []
     load = store._session.load

@@ -27,7 +27,16 @@ from adiabat._core.rows import (
     violations,
 )
 from adiabat.certificate import Verdict
-from adiabat.engine.noise import AIM, EPSILON, FEWEST, ROUNDINGS, noise
+from adiabat.engine.noise import (
+    AIM,
+    EPSILON,
+    FEWEST,
+    ROUNDINGS,
+    holders_of,
+    noise,
+    strength_of,
+    usual_diagonal,
+)
 from adiabat.engine.room import Room, removed
 from adiabat.engine.samples import Samples
 from adiabat.typing import BoolArray, FloatArray, IntArray
@@ -46,8 +55,6 @@ SUM_ROUNDINGS = 8.0
 JUDGED = 32.0
 # A residual, in units of the row's target, below which f needs no more digits.
 FINE = 1e-10
-# MARGIN rows whose rounding is that of b.
-MOST_HOLDERS = 32
 # Kernel values gathered at a time (32 MB).
 BLOCK_ENTRIES = 4_000_000
 
@@ -198,11 +205,8 @@ class Machine:
         return rows[~joined]
 
     def shift(self) -> float:
-        """The shift of the factor: a typical k(x, x), which no outlier moves."""
-        size = typical_size(self.root)
-        if size == 0.0 and self.root.any():
-            size = typical_size(self.root[self.root > 0.0])
-        return size * size if size > 0.0 else 1.0
+        """The shift of the factor."""
+        return usual_diagonal(self.root)
 
     def refresh_on_schedule(self) -> None:
         """Make the factor anew once enough rows have joined and left since the last time."""
@@ -385,13 +389,11 @@ class Machine:
 
     def strength(self) -> tuple[float, float]:
         """By how much sum |k u| is at most, for k(x, x) = 1; and the least that counts."""
-        strength = float(self.root @ np.abs(self.u))
-        return strength, float(self.factor.shift) ** 0.5 * strength
+        return strength_of(self.root, self.u, float(self.factor.shift))
 
     def least_size(self) -> float:
         """What b carries of rounding: that of the rows that hold it."""
-        holders = self.margin[:MOST_HOLDERS] if len(self.margin) else np.arange(self.n)
-        return float(np.median(self.sizes(holders))) if self.n else 0.0
+        return float(np.median(self.sizes(holders_of(self.margin, self.n)))) if self.n else 0.0
 
     def fineness(self) -> FloatArray:
         """What r may differ from 0 by, row by row, so that f shows nothing of it."""

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from adiabat.typing import FloatArray
+from adiabat._core.rows import typical_size
+from adiabat.typing import FloatArray, IntArray
 
 # A violation to aim at is this part of `tol`, in units of the row's target, but not less than
 # FEWEST roundings of f, and not more than ROUNDINGS of them.
 AIM, FEWEST, ROUNDINGS = 0.1, 4.0, 64.0
 EPSILON = float(np.finfo(np.float64).eps)
+# MARGIN rows whose rounding is that of b.
+MOST_HOLDERS = 32
 
 
 def noise(
@@ -30,3 +33,22 @@ def noise(
     part = AIM * tol * np.maximum(np.abs(t), typical or abs(b))
     found: FloatArray = np.maximum(np.minimum(part, ROUNDINGS * rounding), FEWEST * rounding)
     return found
+
+
+def usual_diagonal(root: FloatArray) -> float:
+    """A typical k(x, x), which no outlier moves, from the roots of those of the rows."""
+    size = typical_size(root)
+    if size == 0.0 and root.any():
+        size = typical_size(root[root > 0.0])
+    return size * size if size > 0.0 else 1.0
+
+
+def strength_of(root: FloatArray, u: FloatArray, usual: float) -> tuple[float, float]:
+    """By how much sum |k u| is at most, for k(x, x) = 1; and the least that counts."""
+    strength = float(root @ np.abs(u))
+    return strength, usual**0.5 * strength
+
+
+def holders_of(margin: IntArray, n: int) -> IntArray:
+    """Which of n rows hold b, so that it carries their rounding."""
+    return margin[:MOST_HOLDERS] if len(margin) else np.arange(n)

@@ -12,16 +12,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from adiabat.errors import NotLearnedError
-from adiabat.estimators.arguments.labels import (
-    OneAgainstRest,
-    label_array,
-    label_places,
-    require_among,
-)
+from adiabat.estimators.arguments.labels import OneAgainstRest, label_places, require_among
 from adiabat.estimators.arguments.validation import MAX_TOL
 from adiabat.estimators.least_squares.analysis import trained_on
 from adiabat.estimators.least_squares.rows import Rows, TargetPlan
 from adiabat.estimators.least_squares_machine import LeastSquaresMachine
+from adiabat.formulations.labels import label_array
 from adiabat.lssvm.machine import LeastSquares
 from adiabat.typing import FloatArray
 

@@ -12,6 +12,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.confidence.novelty import ConfidentDetector
+from adiabat.estimators.kernel import rounding
 from adiabat.estimators.single_machine import SingleMachine
 from adiabat.estimators.what_if.leave_one_out import leave_one_out_values
 from adiabat.estimators.what_if.results import LeaveOneOutNovelty
@@ -108,13 +109,8 @@ class NoveltyDetector(ConfidentDetector, OutlierMixin, SingleMachine):
     def _without_rounding(
         self, values: FloatArray, own: FloatArray, X: Any, targets: Any = 0.0
     ) -> FloatArray:
-        """Decision values at rows X, 0 where they are 0 but for rounding; `own` are k(x, x).
-
-        Samples on the boundary, as those of the margin are, have values of either sign by chance;
-        they count as inside, in every run.
-        """
-        zero = self._model.zero_but_for_rounding(0, values, X, own, targets, few=4)
-        return np.where(zero, 0.0, values)
+        """Decision values at rows X, 0 where they are 0 but for rounding; `own` are k(x, x)."""
+        return rounding.novelty_without(self._model, values, own, X, targets)
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """+1 for samples like those learned, -1 for others."""

@@ -18,15 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from adiabat.estimators.arguments.labels import (
     check_labels,
     exact_labels,
-    label_array,
     require_among,
     type_of_labels,
-    typed_labels,
 )
 from adiabat.estimators.arguments.validation import KERNEL_CONSTRAINTS, as_csr, read_only
 from adiabat.estimators.confidence.calibration import CALIBRATIONS
 from adiabat.estimators.confidence.classifier import ConfidentClassifier
-from adiabat.estimators.kernel import votes
+from adiabat.estimators.kernel import rounding, votes
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.libsvm_parameters import (
     LIBSVM_CONSTRAINTS,
@@ -41,6 +39,7 @@ from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.what_if.leave_one_out import leave_one_out
 from adiabat.estimators.what_if.results import LeaveOneOut
 from adiabat.formulations.c_svc import CSVC
+from adiabat.formulations.labels import label_array
 from adiabat.retention import Policy
 from adiabat.typing import FloatArray, IntArray
 
@@ -246,24 +245,13 @@ default="rbf"
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         pairs = self._without_rounding(X, self._decide(X))
-        if len(self.classes_) == 2:
-            chosen = (pairs[:, 0] > 0.0).astype(np.int64)
-        else:
-            chosen = np.argmax(votes.scores(pairs, len(self.classes_)), axis=1)
-        labels: npt.NDArray[Any] = self.classes_[chosen]
+        labels: npt.NDArray[Any] = self.classes_[votes.winners(pairs, len(self.classes_))]
         return labels
 
     def _without_rounding(self, X: Any, pairs: FloatArray) -> FloatArray:
-        """Decision values of the pairs, 0 where they are 0 but for rounding.
-
-        Where a pair ties its sign is chance; so the order of the rows decides no label.
-        """
+        """Decision values of the pairs, 0 where they are 0 but for rounding."""
         rows = as_csr(self._check_at(X))
-        own = self._own_values(rows)
-        for column in range(pairs.shape[1]):
-            values = pairs[:, column]
-            values[self._model.zero_but_for_rounding(column, values, rows, own)] = 0.0
-        return pairs
+        return rounding.pairs_without(self._model, pairs, rows, self._own_values(rows))
 
     def leave_one_out(
         self,
@@ -414,10 +402,7 @@ default="rbf"
     def _after_change(self) -> None:
         model = self._model
         model.calibration = None
-        known = self._classes_known()
-        codes = known.codes(model.target)
-        labels = label_array([known.label[code] for code in codes])
-        self.classes_ = typed_labels(labels, known.label_type)
+        self.classes_ = self._classes_known().classes(model.target)
 
     def _encode(
         self, labels: npt.NDArray[Any], weights: FloatArray, model: Model | None

@@ -12,4 +12,4 @@ FORMULATIONS: dict[str, type[Formulation]] = {
     kind.name: kind for kind in (CSVC, EpsilonSVR, OneClass, Sphere)
 }
 
-__all__ = ["FORMULATIONS", "Formulation"]
+__all__ = ["CSVC", "FORMULATIONS", "EpsilonSVR", "Formulation", "OneClass", "Sphere"]

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from adiabat._core.rows import codes_in
 from adiabat.formulations.base import NO_ROWS, Key, Rows
+from adiabat.formulations.labels import label_array, typed_labels
 from adiabat.formulations.price import FIRST_BOUND, price_fields, reach, require_price
 from adiabat.typing import FloatArray, IntArray
 
@@ -51,6 +53,11 @@ class CSVC:
     def codes(self, target: IntArray) -> list[int]:
         """Codes of the classes present, in the order of their labels."""
         return sorted(codes_in(target), key=lambda code: self.label[code])
+
+    def classes(self, target: IntArray) -> npt.NDArray[Any]:
+        """Labels of the classes present, in their order and in the type that they came in."""
+        labels = label_array([self.label[code] for code in self.codes(target)])
+        return typed_labels(labels, self.label_type)
 
     def machines(self, target: IntArray) -> list[Key]:
         """One machine for each pair of classes present."""

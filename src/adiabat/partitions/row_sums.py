@@ -16,11 +16,12 @@ from sklearn.base import clone, is_classifier
 
 from adiabat.engine.threads import blas_held
 from adiabat.errors import NotLearnedError
-from adiabat.estimators.arguments.labels import label_array, label_places
+from adiabat.estimators.arguments.labels import label_places
 from adiabat.estimators.least_squares.rows import TargetPlan
 from adiabat.estimators.least_squares_machine import LeastSquaresMachine
 from adiabat.estimators.lssvc import one_against_rest
 from adiabat.feature_maps import FeatureMap
+from adiabat.formulations.labels import label_array
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.evidence import require_possible
 from adiabat.lssvm.exact_moments import ExactMoments

@@ -27,7 +27,7 @@ from sklearn.base import clone, is_classifier
 from adiabat.certificate import Certificate
 from adiabat.engine.memory import estimated_bytes, require_room
 from adiabat.errors import IdError
-from adiabat.estimators.arguments.labels import label_array
+from adiabat.formulations.labels import label_array
 from adiabat.partitions.looks import Decider, Look, Rows, Survey, look, seeds, survey
 from adiabat.typing import IntArray
 

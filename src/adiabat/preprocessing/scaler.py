@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 
 from adiabat.inputs import require_csr
 from adiabat.preprocessing.moments import Moments
+from adiabat.preprocessing.standardization import scale_of
 from adiabat.preprocessing.unlearning import kept_if_it_fails
 from adiabat.preprocessing.weights import check_weights
 from adiabat.typing import FloatArray
@@ -196,16 +197,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             learned["mean_"] = mean = moments.mean()
         if self.with_std:
             learned["var_"] = var = moments.variance()
-            if np.isinf(var).any():
-                raise ValueError(
-                    f"X has a feature ({int(np.argmax(np.isinf(var)))}) whose variance exceeds "
-                    "float64; divide it by a power of ten first"
-                )
-            # What scikit-learn takes for constant: a variance within the rounding of its own
-            # two-pass sums. Its scale is 1.
-            rounding = np.finfo(np.float64).eps
-            constant = var <= seen * rounding * var + (seen * mean * rounding) ** 2
-            learned["scale_"] = np.where(constant, 1.0, np.sqrt(var))
+            learned["scale_"] = scale_of(seen, mean, var)
         learned["n_samples_seen_"] = counted[0] if np.ptp(counted) == 0 else counted
         self.__dict__.update(learned, _moments=moments, _weighted=weighted)
 

@@ -18,7 +18,7 @@ from adiabat.service import schemas
 from adiabat.service.access import Gate, Principal
 from adiabat.service.jobs import Job
 from adiabat.service.problems import MEDIA_TYPE, Problem
-from adiabat.service.rows import CSV, JSON, check_ids, read_json, read_rows
+from adiabat.service.rows import CSV, JSON, check_ids, read_json, read_questions, read_rows
 from adiabat.service.served import Done, ServedModel
 from adiabat.service.work import PATIENCE, Work, answers
 from adiabat.store.encoding import table_ids
@@ -100,7 +100,7 @@ def make_api(gate: Gate, work: Work) -> APIRouter:
         body = await request.body()
         kind = request.headers.get("content-type", "")
         predictor, columns = await work.predict(
-            model, lambda found: read_rows(body, kind, found.settings, limits)
+            model, lambda found: read_questions(body, kind, found.settings, limits)
         )
         return JSONResponse(
             {

@@ -84,6 +84,8 @@ def make_app(desk: Desk) -> Any:
 
 
 async def _watch(desk: Desk) -> None:
+    await asyncio.sleep(_LOOK_SECONDS)
+    desk.start()  # writers import scikit-learn, for which the first who ask need not wait
     while True:
-        await asyncio.sleep(_LOOK_SECONDS)
         await run_in_threadpool(desk.refresh)
+        await asyncio.sleep(_LOOK_SECONDS)

@@ -63,6 +63,11 @@ class Desk:
             raise Problem(404, "There is no such model, or the key is not for it.")
         return found
 
+    def start(self) -> None:
+        """Have the writers of all models begin."""
+        for model in self.models.values():
+            model.start()
+
     def refresh(self) -> None:
         """Take notice of what other processes have changed."""
         for model in self.models.values():

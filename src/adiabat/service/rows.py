@@ -14,7 +14,8 @@ import pyarrow as pa
 from adiabat.errors import IdError
 from adiabat.service.problems import Problem
 from adiabat.service.settings import Limits
-from adiabat.store.encoding import as_id, text_columns
+from adiabat.store.encoding import as_id, encode_questions, text_columns
+from adiabat.store.questions import plain_features
 from adiabat.store.settings import Settings
 from adiabat.store.tables import Table, as_table
 
@@ -26,6 +27,22 @@ _FIELD: Final = 100_000
 
 def read_rows(body: bytes, media_type: str, settings: Settings, limits: Limits) -> Table:
     """The rows of a body, as a table of the store's columns."""
+    return as_rows(_columns(body, media_type, limits), settings, limits)
+
+
+def read_questions(
+    body: bytes, media_type: str, settings: Settings, limits: Limits
+) -> tuple[list[str] | None, Any]:
+    """The rows of a body, to be predicted: ids, if they have any, and features."""
+    columns = _columns(body, media_type, limits)
+    X = plain_features(columns, settings)
+    if X is None:
+        return encode_questions(as_rows(columns, settings, limits), settings)
+    ids = columns.get(settings.id_column)
+    return None if ids is None else check_ids(ids, limits), X
+
+
+def _columns(body: bytes, media_type: str, limits: Limits) -> dict[str, list[Any]]:
     kind = media_type.partition(";")[0].strip().lower()
     if kind == JSON:
         columns, n = _of_json(body, limits)
@@ -35,7 +52,7 @@ def read_rows(body: bytes, media_type: str, settings: Settings, limits: Limits) 
         raise Problem(415, f"Content-Type must be {JSON} or {CSV}.")
     if n == 0:
         raise Problem(422, "There are no rows in the body.")
-    return as_rows(columns, settings, limits)
+    return columns
 
 
 def read_json(body: bytes, media_type: str) -> Any:

@@ -86,7 +86,15 @@ class ServedModel:
         self._lock = threading.Lock()
         self._catch_up()
         self._thread = threading.Thread(target=self._work, name=f"adiabat-writer-{name}")
-        self._thread.start()
+
+    def start(self) -> None:
+        """Have the writer begin, if it has not: with the first change at the latest.
+
+        It first reads the estimator, and imports scikit-learn for it. Readers need neither.
+        """
+        with self._lock:
+            if self._thread.ident is None and not self._closed:
+                self._thread.start()
 
     # -- read ------------------------------------------------------------------------------------
 
@@ -112,6 +120,7 @@ class ServedModel:
 
     def submit(self, asked: Asked) -> Future[Done]:
         """Have a change carried out; Problem 429 if too many wait, 503 if the service stops."""
+        self.start()
         future: Future[Done] = Future()
         with self._lock:
             if self._closed:
@@ -134,10 +143,13 @@ class ServedModel:
             self._closed = True
         with suppress(queue.Full):
             self._waiting.put_nowait(None)
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         self.store.close()
 
     def _work(self) -> None:
+        with suppress(StoreError):  # whoever asks for a change is told
+            self.store.prepare()
         while (found := self._waiting.get()) is not None:
             asked, future = found
             if not future.set_running_or_notify_cancel():

@@ -15,7 +15,6 @@ import numpy as np
 from adiabat.estimators.kernel import votes
 from adiabat.service.served import ServedModel
 from adiabat.store.predictor import Predictor
-from adiabat.store.tasks import machine
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def nearest(
 def _machine(predictor: Predictor, X: Any) -> tuple[int, float, Any]:
     """Which machine decided, the sign of its answer, and the class that lost."""
     decider = predictor.decider
-    classes = getattr(machine(decider), "classes_", None)
+    classes = getattr(decider, "classes_", None)
     if classes is None:  # a number, or inside and outside
         inside = hasattr(decider, "decision_function")
         value = float(decider.decision_function(X)[0]) if inside else 1.0

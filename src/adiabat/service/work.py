@@ -15,12 +15,10 @@ from adiabat.service.jobs import Job, Progress
 from adiabat.service.metrics import Metrics
 from adiabat.service.problems import Problem, problem_of
 from adiabat.service.served import Asked, Done, ServedModel
-from adiabat.store.encoding import encode_questions
-from adiabat.store.exports import predictions
 from adiabat.store.outcome import Outcome
+from adiabat.store.predictions import predictions
 from adiabat.store.predictor import Predictor
 from adiabat.store.store import Store
-from adiabat.store.tables import Table
 from adiabat.store.tasks import plain
 
 # Products of a prediction that are done at once, rather than in another thread.
@@ -72,21 +70,16 @@ class Work:
         return done
 
     async def predict(
-        self, model: ServedModel, read: Callable[[Predictor], Table]
+        self, model: ServedModel, read: Callable[[Predictor], tuple[list[str] | None, Any]]
     ) -> tuple[Predictor, dict[str, Any]]:
         """Predictions by the predictor that is published now; all rows by the same."""
         predictor = model.predictor
         decider = predictor.require_fitted(model.name)
-
-        table = read(predictor)
-
-        def decide() -> dict[str, Any]:
-            return predictions(decider, *encode_questions(table, predictor.settings))
-
+        ids, X = read(predictor)
         support = max(1, len(predictor.support))
-        if table.n * support * max(1, predictor.settings.n_features) <= _AT_ONCE:
-            return predictor, decide()
-        return predictor, await run_in_threadpool(decide)
+        if X.shape[0] * support * max(1, X.shape[1]) <= _AT_ONCE:
+            return predictor, predictions(decider, ids, X)
+        return predictor, await run_in_threadpool(predictions, decider, ids, X)
 
     def left_out(self, model: ServedModel, by: str) -> Job | None:
         """The job that computes leave-one-out of the model as it is; None if that is there."""

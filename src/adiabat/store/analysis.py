@@ -11,16 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
-from sklearn.metrics import get_scorer, make_scorer
-from sklearn.model_selection import KFold, StratifiedKFold
 
-from adiabat.analysis.cross_validation import cross_validate as validated
 from adiabat.errors import StoreError
-from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.store import log, records
 from adiabat.store.session import Session
 from adiabat.store.settings import Settings
-from adiabat.store.tasks import TASKS, Rows, is_fitted, machine, plain
+from adiabat.store.tasks import TASKS, Rows, is_fitted, plain
 from adiabat.typing import FloatArray
 
 Progress = Callable[[int, int], None]
@@ -116,7 +112,7 @@ def left_out(
     if hold_scaling and settings.scale is None:
         raise ValueError("hold_scaling is for a model that scales its features; leave it out")
     options: dict[str, Any] = {}
-    if isinstance(machine(model), KernelMachine):
+    if task.has_sets:
         options = {"n_jobs": n_jobs, "progress": progress}
     if settings.scale is not None:
         options["hold_scaling"] = hold_scaling
@@ -145,6 +141,10 @@ def cross_validate(
     positive_label: Any = None,
 ) -> dict[str, Any]:
     """Exact cross-validation of the model on its own rows."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    from adiabat.analysis.cross_validation import cross_validate as validated
+
     started = time.perf_counter()
     with session.using(_rows) as view:
         task = TASKS[view.settings.task]
@@ -189,6 +189,8 @@ def _scorer_of(scoring: str | None, positive: Any, labels: Any, target: str | No
             f"positive_label={positive!r} needs a score that is about one class, such as f1, and "
             f"one of the labels {', '.join(map(repr, known)) or '(there are none)'}"
         )
+    from sklearn.metrics import get_scorer, make_scorer
+
     plain = get_scorer(scoring)
     return make_scorer(
         plain._score_func,

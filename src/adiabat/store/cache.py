@@ -68,6 +68,11 @@ class ModelCache:
         with self._lock:
             self._held = _Held(model, entry)
 
+    def holds(self, entry: str) -> bool:
+        """Whether the estimator that an entry left is there."""
+        held = self._held
+        return held is not None and held.entry == entry
+
     def drop(self) -> None:
         """Keep nothing; those who have borrowed it still do."""
         with self._lock:

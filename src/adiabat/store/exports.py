@@ -9,17 +9,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from sklearn.linear_model import Ridge, RidgeClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from adiabat.archive import write_archive
 from adiabat.errors import StoreError
 from adiabat.estimators.files.content import content_of
 from adiabat.estimators.ledger import Ledger
-from adiabat.estimators.lssvc import LSSVC
-from adiabat.estimators.lssvr import LSSVR
-from adiabat.estimators.predictor import confidence
 from adiabat.store import records
 from adiabat.store.digests import sha256
 from adiabat.store.session import Change, Session
@@ -131,10 +125,11 @@ def _onnx(model: Any, path: str) -> None:
 def _plain(model: Any) -> Any:
     if machine(model) is not model:
         return _scaled(model)
-    if isinstance(model, (LSSVC, LSSVR)) and model.feature_map is None:
+    by_features = hasattr(model, "feature_map")  # least squares in closed form
+    if by_features and model.feature_map is None:
         return _ridge(model)
     if not hasattr(model, "to_sklearn"):
-        kind = "with this kernel " if isinstance(model, (LSSVC, LSSVR)) else ""
+        kind = "with this kernel " if by_features else ""
         raise ValueError(
             f"{type(model).__name__} {kind}has no counterpart in scikit-learn; use format='adiabat'"
         )
@@ -146,7 +141,9 @@ def _ridge(model: Any) -> Any:
 
     It is fitted to the classes alone, so that it is whole in every version of scikit-learn.
     """
-    if isinstance(model, LSSVR):
+    from sklearn.linear_model import Ridge, RidgeClassifier
+
+    if not hasattr(model, "classes_"):
         plain: Any = Ridge(alpha=model.rho, fit_intercept=model.fit_intercept)
         targets = np.zeros(1)
     else:
@@ -162,6 +159,9 @@ def _ridge(model: Any) -> Any:
 
 def _scaled(model: Any) -> Any:
     """A plain pipeline: the scaling in force as a StandardScaler, then the machine."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
     plain = StandardScaler(with_mean=True, with_std=True)
     scaler = model.scaler_
     if not hasattr(scaler, "mean_"):
@@ -195,23 +195,3 @@ def require_outside(folder: str, path: str) -> None:
         raise StoreError(f"{path!r} cannot be written: there is no folder {parent!r}; make it")
     if os.path.isdir(path):
         raise StoreError(f"{path!r} is a folder; give the name of a file")
-
-
-def predictions(model: Any, ids: list[str] | None, X: Any) -> dict[str, Any]:
-    """Columns of predictions, decision values and confidence, as far as there are any.
-
-    The ids come first, if there are any. Confidence is the probability of what is predicted.
-    """
-    columns: dict[str, Any] = {} if ids is None else {"id": ids}
-    columns["prediction"] = model.predict(X)
-    sure = confidence(model, X, columns["prediction"])
-    if sure is not None:
-        columns["confidence"] = sure
-    if hasattr(model, "decision_function"):
-        decisions = np.asarray(model.decision_function(X))
-        if decisions.ndim == 1:
-            columns["decision"] = decisions
-        else:
-            for label, values in zip(model.classes_, decisions.T, strict=False):
-                columns[f"decision_{label}"] = values
-    return columns

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from adiabat.store.records import Record
 
@@ -39,3 +41,8 @@ def content_mark(keys: Iterable[bytes], content: bytes) -> str:
     """The mark of a request's content under the keys of its rows."""
     joined = hashlib.sha256(b"".join(sorted(keys))).digest()
     return hmac.digest(joined, b"request\0" + content, "sha256").hex()
+
+
+def new_reference() -> str:
+    """A reference for an erasure that was given none."""
+    return f"erasure-{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(4)}"

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from adiabat.errors import StoreError
-from adiabat.estimators.arguments.validation import as_csr
-from adiabat.estimators.predictor import Decider, make_predictor
+from adiabat.estimators.predictors.answers import KernelPredictor
 from adiabat.store.log import Entry
 from adiabat.store.settings import Settings
-from adiabat.store.tasks import is_fitted, machine
+from adiabat.store.tasks import is_fitted
 from adiabat.typing import FloatArray, IntArray
 
 
@@ -48,10 +47,11 @@ class Predictor:
         """What a model decides with after an entry."""
         decider, support = None, np.empty(0, dtype=np.int64)
         if is_fitted(model):
+            from adiabat.estimators.predictors.making import make_predictor
+
             decider = make_predictor(model)
-            held = getattr(machine(decider), "_model", None)
-            if isinstance(held, Decider):
-                support = np.asarray(model.ids_)[held.places].copy()
+            if isinstance(decider, KernelPredictor):
+                support = np.asarray(model.ids_)[decider.decider.places].copy()
         return cls(head.seq, head.hash, settings, decider, support)
 
     def require_fitted(self, name: str) -> Any:
@@ -65,10 +65,8 @@ class Predictor:
 
         The second has a column for each machine. None for a task without support vectors.
         """
-        held = getattr(machine(self.decider), "_model", None)
-        if not isinstance(held, Decider):
+        if not isinstance(self.decider, KernelPredictor):
             return None
-        if self.decider is not machine(self.decider):
-            X = self.decider.scaler_.transform(X)
-        values = held.values(as_csr(X))[0]
+        held = self.decider.decider
+        values = held.values(self.decider.rows(X))[0]
         return values, values[:, None] * held.weights

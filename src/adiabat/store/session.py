@@ -35,7 +35,7 @@ from adiabat.store.records import Record
 from adiabat.store.settings import Settings
 from adiabat.store.signing import Keys, require_signed, sign
 from adiabat.store.state import pack_model
-from adiabat.store.stored_model import load_model, new_model
+from adiabat.store.stored_model import load_model, load_predictor, new_model
 from adiabat.store.tasks import TASKS, is_fitted
 
 
@@ -176,16 +176,28 @@ class Session:
             found = self._published
             if found is not None and found.hash == head.hash:
                 return found
-            with (
-                self._publishing,
-                self.cache.borrowed(
-                    head.hash, lambda: self.load(connection, head, settings)
-                ) as model,
-            ):
+            with self._publishing:
                 found = self._published
                 if found is None or found.hash != head.hash:
-                    found = self._published = Predictor.of(head, settings, model)
+                    found = self._published = self._make_predictor(connection, head, settings)
                 return found
+
+    def _make_predictor(
+        self, connection: sa.Connection, head: log.Entry, settings: Settings
+    ) -> Predictor:
+        """The predictor of the last entry, from the estimator only if that is there or needed."""
+        if not self.cache.holds(head.hash):
+            state = self._state(connection)
+            found = load_predictor(self.folder, connection, head, settings, state)
+            if found is not None:
+                return found
+        with self.cache.borrowed(head.hash, lambda: self.load(connection, head, settings)) as model:
+            return Predictor.of(head, settings, model)
+
+    def prepare(self) -> None:
+        """Have the estimator of the last entry at hand, so that the next change need not wait."""
+        with self.using():
+            pass
 
     def load(self, connection: sa.Connection, head: log.Entry, settings: Settings) -> Any:
         """The estimator of the last entry, read and judged anew."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import copy
 import os
-import secrets
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from typing import Any
 
 from adiabat.store import records, schema
@@ -30,12 +28,12 @@ from adiabat.store.encoding import (
     table_ids,
     text_columns,
 )
-from adiabat.store.exports import predictions
 from adiabat.store.folder import DATABASE
 from adiabat.store.lookup import find_records, names_of, new_ones, require_new
-from adiabat.store.origin import Origin
+from adiabat.store.origin import Origin, new_reference
 from adiabat.store.outcome import Outcome, Watch
 from adiabat.store.outgoing import Outgoing
+from adiabat.store.predictions import predictions
 from adiabat.store.predictor import Predictor
 from adiabat.store.repair import repair
 from adiabat.store.session import Change, Session
@@ -117,6 +115,10 @@ class Store(Outgoing):
     def model(self) -> Any:
         """The estimator as of the last entry; later changes of the store leave it as it is."""
         return self._session.model()
+
+    def prepare(self) -> None:
+        """Read the estimator into memory, if it is not there, so that the next change has it."""
+        self._session.prepare()
 
     @property
     def predictor(self) -> Predictor:
@@ -476,11 +478,6 @@ class Store(Outgoing):
 
 
 # -- within --------------------------------------------------------------------------------------
-
-
-def new_reference() -> str:
-    """A reference for an erasure that was given none."""
-    return f"erasure-{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(4)}"
 
 
 def _read(

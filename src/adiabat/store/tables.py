@@ -25,7 +25,6 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import scipy.sparse as sp
-from sklearn.datasets import load_svmlight_file
 
 from adiabat.errors import InputFileError
 from adiabat.inputs import memory_limit, require_memory
@@ -368,6 +367,8 @@ def _svmlight_lines(path: str) -> list[tuple[int, str]]:
 
 
 def _read_svmlight(path: str) -> Table:
+    from sklearn.datasets import load_svmlight_file  # seconds, which other formats need not wait
+
     try:
         features, targets = load_svmlight_file(path)
     except (ValueError, OverflowError, OSError) as error:

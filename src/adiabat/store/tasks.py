@@ -11,29 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
 
 from adiabat.certificate import Certificate
 from adiabat.errors import NotLearnedError, StoreDamagedError
-from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel.partition import sample_sets
-from adiabat.estimators.kernel_lssvm import KernelLSSVC, KernelLSSVR
-from adiabat.estimators.kernel_machine import KernelMachine
-from adiabat.estimators.least_squares.analysis import own_rows
-from adiabat.estimators.lssvc import LSSVC
-from adiabat.estimators.lssvr import LSSVR
-from adiabat.estimators.one_class_svm import OneClassSVM
-from adiabat.estimators.svc import SVC
-from adiabat.estimators.svdd import SVDD
-from adiabat.estimators.svr import SVR
-from adiabat.feature_maps import Polynomial, RandomFourier
-from adiabat.preprocessing.columns import ColumnTransformer
-from adiabat.preprocessing.encoder import OneHotEncoder
-from adiabat.preprocessing.imputer import SimpleImputer
-from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.store.settings import Settings
 from adiabat.typing import IntArray
 
@@ -44,16 +29,29 @@ class Task:
 
     Attributes
     ----------
-    estimator : type
+    home : str
+        Module of the estimator, which is imported when it is needed: to predict from a store that
+        is there, it is not.
+    name : str
+        Of the estimator's class.
     target : {"class", "number"} or None
         What its labels are.
     keeps_rows : bool
         Whether the estimator holds its training rows.
+    has_sets : bool
+        Whether its rows are in the MARGIN, ERROR or RESERVE set.
     """
 
-    estimator: Any
+    home: str
+    name: str
     target: str | None
     keeps_rows: bool = True
+    has_sets: bool = True
+
+    @property
+    def estimator(self) -> Any:
+        """The class of the estimator."""
+        return getattr(import_module(self.home), self.name)
 
     def create(
         self, parameters: Mapping[str, Any], scale: str | None = None, transformer: Any = None
@@ -67,7 +65,7 @@ class Task:
             if name not in known:
                 extra = () if self.keeps_rows else ("kernel", *_MAP_PARAMETERS)
                 raise ValueError(
-                    f"{name}={given[name]!r} is no parameter of {self.estimator.__name__}; it has "
+                    f"{name}={given[name]!r} is no parameter of {self.name}; it has "
                     f"{', '.join(sorted({*known, *extra} - {'feature_map'}))}"
                 )
         model = self.estimator(**given)
@@ -83,11 +81,13 @@ class Task:
             return model
         if scale not in ("exact", "held"):
             raise ValueError(f"scale={scale!r} must be 'exact' or 'held'")
-        if not isinstance(model, KernelMachine):
+        if not self.has_sets:
             raise ValueError(
-                f"scale={scale!r} is not for {self.estimator.__name__}, whose rows cannot be "
+                f"scale={scale!r} is not for {self.name}, whose rows cannot be "
                 "scaled anew; scale the file, or choose another task"
             )
+        from adiabat.estimators.incremental_pipeline import IncrementalPipeline
+
         return IncrementalPipeline(model, transformer, mode=scale)
 
     def learn(self, model: Any, numbers: IntArray, X: Any, labels: Any, weights: Any) -> None:
@@ -125,6 +125,8 @@ class Task:
     def require_own(self, model: Any, rows: Rows) -> None:
         """Refuse a model that keeps no rows and was not taught these."""
         if not self.keeps_rows:
+            from adiabat.estimators.least_squares.analysis import own_rows
+
             weights = None if np.all(rows.weights == 1.0) else rows.weights
             try:
                 own_rows(model, rows.X, rows.labels, weights)
@@ -153,6 +155,13 @@ def new_model(settings: Settings, parameters: Mapping[str, Any] | None = None) -
 
 def _columns_of(settings: Settings) -> Any:
     """What is done to the columns of rows that are kept as they came."""
+    from sklearn.pipeline import make_pipeline
+
+    from adiabat.preprocessing.columns import ColumnTransformer
+    from adiabat.preprocessing.encoder import OneHotEncoder
+    from adiabat.preprocessing.imputer import SimpleImputer
+    from adiabat.preprocessing.scaler import StandardScaler
+
     columns = settings.features or []
     numbers = [j for j, column in enumerate(columns) if column["kind"] == "number"]
     words = [j for j, column in enumerate(columns) if column["kind"] == "category"]
@@ -172,21 +181,22 @@ class Rows:
     weights: Any
 
 
+_OF: Final = "adiabat.estimators."
 #: What `adiabat init --task` accepts.
 TASKS: Final[dict[str, Task]] = {
-    "svc": Task(SVC, "class"),
-    "svr": Task(SVR, "number"),
-    "one-class": Task(OneClassSVM, None),
-    "svdd": Task(SVDD, None),
-    "lssvc": Task(LSSVC, "class", keeps_rows=False),
-    "lssvr": Task(LSSVR, "number", keeps_rows=False),
-    "kernel-lssvc": Task(KernelLSSVC, "class"),
-    "kernel-lssvr": Task(KernelLSSVR, "number"),
+    "svc": Task(_OF + "svc", "SVC", "class"),
+    "svr": Task(_OF + "svr", "SVR", "number"),
+    "one-class": Task(_OF + "one_class_svm", "OneClassSVM", None),
+    "svdd": Task(_OF + "svdd", "SVDD", None),
+    "lssvc": Task(_OF + "lssvc", "LSSVC", "class", keeps_rows=False, has_sets=False),
+    "lssvr": Task(_OF + "lssvr", "LSSVR", "number", keeps_rows=False, has_sets=False),
+    "kernel-lssvc": Task(_OF + "kernel_lssvm", "KernelLSSVC", "class", has_sets=False),
+    "kernel-lssvr": Task(_OF + "kernel_lssvm", "KernelLSSVR", "number", has_sets=False),
 }
 
 
 # Estimators in closed form take a kernel as a map of the features; rbf by random Fourier features.
-_MAPS: Final[dict[str, Any]] = {"poly": Polynomial, "rbf": RandomFourier}
+_MAPS: Final = {"poly": "Polynomial", "rbf": "RandomFourier"}
 _MAP_PARAMETERS: Final = ("gamma", "degree", "coef0", "n_components", "seed")
 
 
@@ -197,7 +207,8 @@ def _with_feature_map(parameters: dict[str, Any]) -> dict[str, Any]:
         return parameters
     if kernel not in _MAPS:
         raise ValueError(f"kernel={kernel!r} has no feature map; use linear, poly or rbf")
-    known = _MAPS[kernel]().get_params()
+    kind = getattr(import_module("adiabat.feature_maps"), _MAPS[kernel])
+    known = kind().get_params()
     chosen = {name: parameters.pop(name) for name in _MAP_PARAMETERS if name in parameters}
     for name, value in chosen.items():
         if name not in known or isinstance(value, str):
@@ -205,7 +216,7 @@ def _with_feature_map(parameters: dict[str, Any]) -> dict[str, Any]:
                 f"{name}={value!r} is none of the numbers that kernel={kernel!r} takes here: "
                 f"{', '.join(known)}"
             )
-    return {**parameters, "feature_map": _MAPS[kernel](**chosen)}
+    return {**parameters, "feature_map": kind(**chosen)}
 
 
 @contextmanager
@@ -231,9 +242,7 @@ def _weighted(weights: Any) -> dict[str, Any]:
 
 def machine(model: Any) -> Any:
     """The estimator itself, without the scaler in front of it."""
-    if isinstance(model, IncrementalPipeline):
-        return getattr(model, "estimator_", model.estimator)
-    return model
+    return getattr(model, "estimator_", getattr(model, "estimator", model))
 
 
 def is_fitted(model: Any) -> bool:
@@ -285,6 +294,6 @@ def set_sizes(model: Any) -> dict[str, int] | None:
 def sets_by_id(model: Any) -> dict[int, str]:
     """The set of each row, by the number that the store has for it; {} without such sets."""
     held = machine(model)
-    if not is_fitted(model) or not isinstance(held, KernelMachine):
+    if not is_fitted(model) or not hasattr(held._model, "machines"):
         return {}
     return dict(zip(held.ids_.tolist(), sample_sets(held._model).tolist(), strict=True))

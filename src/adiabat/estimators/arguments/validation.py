@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_array, validate_data
 
+from adiabat.inputs import MAX_TOL as MAX_TOL
+from adiabat.inputs import as_csr as as_csr
 from adiabat.inputs import require_csr, require_width
 from adiabat.kernels import KERNEL_NAMES
 from adiabat.preprocessing.weights import check_weights as check_weights
@@ -19,9 +21,6 @@ from adiabat.retention import Policy
 from adiabat.typing import FloatArray
 
 A = TypeVar("A")
-
-#: The largest `tol`: a looser one would call a model optimal that has learned nothing.
-MAX_TOL: Final = 1e-2
 
 #: Parameters that every kernel machine has.
 KERNEL_CONSTRAINTS: Final[dict[str, list[Any]]] = {
@@ -204,8 +203,3 @@ def read_only(values: A) -> A:
     array: Any = values
     (array.data if sp.issparse(array) else array).setflags(write=False)
     return values
-
-
-def as_csr(X: Any) -> Any:
-    """CSR with sorted indices and float64 data, or X itself if dense."""
-    return sp.csr_array(X) if sp.issparse(X) else X

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from adiabat.archive import write_archive
 from adiabat.inputs import csr_from_parts
@@ -29,6 +28,8 @@ ROWS = ("X", "X_data", "X_indices", "X_indptr")
 
 def content_of(estimator: Any) -> tuple[Manifest, Arrays]:
     """Manifest and arrays of a fitted estimator."""
+    from sklearn.utils.validation import check_is_fitted  # reading does without scikit-learn
+
     check_is_fitted(estimator)
     manifest, arrays = estimator._to_file()
     manifest["estimator"] = type(estimator).__name__

@@ -13,7 +13,6 @@ import numpy as np
 
 from adiabat.certificate import Verdict
 from adiabat.engine.machine import Snapshot
-from adiabat.estimators.arguments.validation import MAX_TOL
 from adiabat.estimators.files.content import (
     Arrays,
     Manifest,
@@ -28,6 +27,7 @@ from adiabat.estimators.files.reading import report_fields
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.ledger import Ledger
 from adiabat.formulations import FORMULATIONS
+from adiabat.inputs import MAX_TOL
 from adiabat.kernels import Kernel
 
 _ROW_ARRAYS = ("u", "margin")
@@ -119,6 +119,19 @@ def state_from(manifest: Manifest, arrays: Arrays, parameters: set[str]) -> dict
     """The state that `content` was given; ValueError if it does not hang together."""
     if set(manifest["parameters"]) | (_LATER_PARAMETERS & parameters) != parameters:
         raise ValueError("its parameters are not those of the estimator")
+    packed = packed_from(manifest, arrays)
+    return {
+        **{name: from_plain(value) for name, value in manifest["parameters"].items()},
+        "_held_parameters": held_by(manifest),
+        "_model": packed,
+        "_checked_parameters": (),
+        "gamma_": packed["kernel"].gamma,
+        "n_features_in_": int(manifest["n_features_in"]),
+    }
+
+
+def packed_from(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
+    """The packed model of a file's content; ValueError if it does not hang together."""
     fields = dict(manifest["formulation"])
     formulation = FORMULATIONS[fields.pop("name")].from_dict(fields)
     X = rows_from(manifest, arrays)
@@ -139,16 +152,13 @@ def state_from(manifest: Manifest, arrays: Arrays, parameters: set[str]) -> dict
     _require_sound(packed)
     if int(manifest["n_features_in"]) != X.shape[1]:
         raise ValueError("the number of features is not that of the rows")
-    held = {name: from_plain(value) for name, value in manifest["held"].items()}
-    _require_held(held, packed, set(manifest["parameters"]))
-    return {
-        **{name: from_plain(value) for name, value in manifest["parameters"].items()},
-        "_held_parameters": held,
-        "_model": packed,
-        "_checked_parameters": (),
-        "gamma_": packed["kernel"].gamma,
-        "n_features_in_": int(manifest["n_features_in"]),
-    }
+    _require_held(held_by(manifest), packed, set(manifest["parameters"]))
+    return packed
+
+
+def held_by(manifest: Manifest) -> dict[str, Any]:
+    """The parameters that a file says have shaped its model."""
+    return {name: from_plain(value) for name, value in manifest["held"].items()}
 
 
 def _require_sound(packed: dict[str, Any]) -> None:

@@ -32,6 +32,14 @@ def scores(pairs: FloatArray, n_classes: int) -> FloatArray:
     return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
 
+def winners(pairs: FloatArray, n_classes: int) -> IntArray:
+    """The class of the largest decision value, by its place, from those of the pairs."""
+    if n_classes == 2:
+        return (pairs[:, 0] > 0.0).astype(np.int64)
+    chosen: IntArray = np.argmax(scores(pairs, n_classes), axis=1)
+    return chosen
+
+
 def shaped(pairs: FloatArray, n_classes: int, one_against_one: bool) -> FloatArray:
     """Decision values as scikit-learn shapes them, from those of the pairs."""
     if n_classes == 2:

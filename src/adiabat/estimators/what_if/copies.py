@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from adiabat.estimators.arguments.labels import label_array
 from adiabat.estimators.arguments.validation import as_csr
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.transaction import Transaction
+from adiabat.formulations.labels import label_array
 from adiabat.typing import IntArray
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from adiabat.estimators.arguments.labels import label_array
 from adiabat.estimators.kernel import votes
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.what_if.copies import copy_removing, rows_for
@@ -29,6 +28,7 @@ from adiabat.estimators.what_if.removals import (
     weighty_units,
 )
 from adiabat.estimators.what_if.results import LeaveOneOut
+from adiabat.formulations.labels import label_array
 from adiabat.typing import FloatArray, IntArray
 
 

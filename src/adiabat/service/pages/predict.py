@@ -17,7 +17,7 @@ from adiabat.service.served import ServedModel
 from adiabat.service.voices import voices
 from adiabat.service.work import answers
 from adiabat.store.encoding import encode_questions
-from adiabat.store.exports import predictions
+from adiabat.store.predictions import predictions
 
 
 def add(app: FastAPI, frame: Frame) -> None:

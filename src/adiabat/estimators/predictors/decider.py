@@ -1,63 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a fitted estimator decides with, apart from the estimator.
+"""Decision values from arrays: support vectors, their weights, biases.
 
-A predictor is the estimator's own shell with arrays of its own in place of the model: support
-vectors, their weights, biases. Nothing that is done to the estimator later reaches it, so any
-number of threads may ask it at any time. It decides as the estimator did, by the same code, and can
-do nothing else.
+It decides as the model did, by the same kernel values in the same order. Nothing that is done to
+the model later reaches it, so any number of threads may ask it at any time.
 """
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.kernel_values import multiply
 from adiabat.engine.noise import noise
 from adiabat.engine.threads import pool_for
-from adiabat.estimators.confidence.calibration import Calibration, curves_of
-from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 from adiabat.estimators.kernel.model import BLOCK_ENTRIES, Model
-from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
-# What an estimator's shell has that deciding does not need, and that changes or holds rows.
-_LEFT_BEHIND = ("_raw", "last_update_", "_hashes")
-
-
-def make_predictor(model: Any) -> Any:
-    """The predictor of a fitted estimator: `predict`, and what it has of the following.
-
-    `decision_function`; `predict_proba`, whose curves are fitted now, to exact leave-one-out.
-    """
-    # Not copy.copy, which goes by the state that is pickled and so solves the machine anew.
-    shell = object.__new__(type(model))
-    kept = {name: held for name, held in vars(model).items() if name not in _LEFT_BEHIND}
-    shell.__dict__.update(kept)
-    if isinstance(model, IncrementalPipeline):
-        shell.estimator_ = make_predictor(model.estimator_)
-        shell.scaler_ = copy.deepcopy(model.scaler_)
-    elif isinstance(model, KernelMachine):
-        shell._model = Decider.of(model._model, curves_of(model))
-    # Machines of least squares are never written to: the shell keeps the one of now.
-    return shell
-
-
-def confidence(predictor: Any, X: Any, labels: npt.NDArray[Any]) -> FloatArray | None:
-    """Probabilities of the labels that a predictor gave rows; None if it has no curves."""
-    inner = getattr(predictor, "estimator_", predictor)
-    if getattr(getattr(inner, "_model", None), "calibration", None) is None:
-        return None
-    place = {label: k for k, label in enumerate(predictor.classes_.tolist())}
-    chosen = [place[label] for label in labels.tolist()]
-    found: FloatArray = predictor.predict_proba(X)[np.arange(len(chosen)), chosen]
-    return found
+if TYPE_CHECKING:  # it imports scikit-learn
+    from adiabat.estimators.confidence.calibration import Calibration
 
 
 @dataclass(frozen=True)
@@ -99,7 +63,7 @@ class Decider:
 
     def decide(self, X: Any) -> FloatArray:
         """Decision values at new rows, (len(X), machines)."""
-        return self._weigh(X) + self.biases
+        return self.sums(X) + self.biases
 
     def values(self, X: Any) -> FloatArray:
         """Kernel values of new rows against the support vectors."""
@@ -115,13 +79,14 @@ class Decider:
         zero: BoolArray = np.abs(values) <= few * bound
         doubtful = np.flatnonzero(zero)
         if len(doubtful):
-            sizes = self._weigh(X[doubtful], sizes=True)[:, column]
+            sizes = self.sums(X[doubtful], sizes=True)[:, column]
             targets = t if np.ndim(t) == 0 else t[doubtful]
             known = noise(self.tol, sizes, least_size, b, typical, targets)
             zero[doubtful] = np.abs(values[doubtful]) <= few * known
         return zero
 
-    def _weigh(self, X: Any, sizes: bool = False) -> FloatArray:
+    def sums(self, X: Any, sizes: bool = False) -> FloatArray:
+        """Decision values less b; with `sizes` those of their terms, |K||u|."""
         weights = np.abs(self.weights) if sizes else self.weights
         n, support = X.shape[0], len(weights)
         out = np.zeros((n, weights.shape[1]))
