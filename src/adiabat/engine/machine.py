@@ -103,6 +103,7 @@ class Snapshot:
     b: float
     d: float
     verdict: Verdict
+    small_shift: bool = False
 
 
 class Machine:
@@ -121,7 +122,8 @@ class Machine:
         self.in_margin: BoolArray = np.empty(0, dtype=bool)
         self.b = 0.0
         self.d = d
-        self.factor: Factor | Any = None  # from the first `begin` on it is there
+        self.factor: Factor | Any = None  # until the first `begin`
+        self.small_shift = False  # for rows whose k(x, x) is far below the others'
         self.verdict = Verdict()
         self.before: Before | None = None
 
@@ -141,7 +143,7 @@ class Machine:
         """The state to come back to, in the machine's own arrays: `begin` replaces all of them."""
         return Snapshot(
             self.at, self.t, self.lo, self.hi, self.u, self.r, self.margin.copy(), self.b, self.d,
-            self.verdict,
+            self.verdict, self.small_shift,
         )  # fmt: skip
 
     def restore(self, saved: Snapshot) -> None:
@@ -150,6 +152,7 @@ class Machine:
         self.lo, self.hi = saved.lo.copy(), saved.hi.copy()
         self.u, self.r = saved.u.copy(), saved.r.copy()
         self.b, self.d, self.verdict = saved.b, saved.d, saved.verdict
+        self.small_shift = saved.small_shift
         self.root = np.sqrt(self.samples.diagonal[self.at])
         self.typical = typical_size(self.t)
         self.in_margin = np.zeros(len(self.u), dtype=bool)
@@ -161,6 +164,7 @@ class Machine:
         for name in ("at", "t", "lo", "hi", "u", "r", "root", "in_margin"):
             setattr(other, name, getattr(self, name).copy())
         other.b, other.verdict, other.typical = self.b, self.verdict, self.typical
+        other.small_shift = self.small_shift
         if self.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
             other.factor = Factor(self.factor.shift, DEPENDENT)
             other.factor.copy_from(self.factor)
@@ -171,17 +175,30 @@ class Machine:
         if self.factor is None:
             self.factor = Factor(1.0, DEPENDENT)
         rows = rows.copy()
-        joined = self.factor.rebuild(self.kernel(rows, rows), rows, self.shift())
+        usual = self._usual()
+        shift = self._least() if self.small_shift and self.is_uneven() else usual
+        joined = self.factor.rebuild(self.kernel(rows, rows), rows, shift, usual)
         self.in_margin[:] = False
         self.in_margin[rows[joined]] = True
         return rows[~joined]
 
-    def shift(self) -> float:
-        """The shift of the factor: a typical k(x, x), which no outlier moves."""
+    def _usual(self) -> float:
+        """A typical k(x, x), which no outlier moves: the usual shift of the factor."""
         size = typical_size(self.root)
         if size == 0.0 and self.root.any():
             size = typical_size(self.root[self.root > 0.0])
         return size * size if size > 0.0 else 1.0
+
+    def _least(self) -> float:
+        """The least k(x, x) above 0: the small shift of the factor."""
+        return float(np.min(self.root[self.root > 0.0], initial=np.inf)) ** 2
+
+    def is_uneven(self) -> bool:
+        """Whether some k(x, x) is so small that the usual shift hides it.
+
+        Of such rows MARGIN could hold one: beside it, the others would count as dependent.
+        """
+        return self._least() < DEPENDENT * self._usual()
 
     def refresh_on_schedule(self) -> None:
         """Make the factor anew once enough rows have joined and left since the last time."""
@@ -190,10 +207,13 @@ class Machine:
 
     # -- change of rows --------------------------------------------------------------------------
 
-    def begin(self, change: RowChange, carry: bool = False) -> None:
+    def begin(
+        self, change: RowChange, carry: bool = False, small_shift: bool | None = None
+    ) -> None:
         """Change the problem; u may then lie outside its box and rows may violate.
 
-        With `carry`, rows at a bound that moves go with it.
+        With `carry`, rows at a bound stay at it when it moves. `small_shift` is chosen here, or
+        left as it is.
         """
         added, first, rows = len(change.add_at), self.n, change.rebound
         at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
@@ -219,8 +239,12 @@ class Machine:
             self.typical = typical_size(self.t)
         if change.d is not None:
             self.d = change.d
+        was_small = self.small_shift
+        self.small_shift = was_small if small_shift is None else small_shift
         if self.factor is None:
             self.refactor(first + change.add_margin)
+        elif self.small_shift != was_small:
+            self.refactor(self.margin)
         if carry and len(rows):
             bound = np.where(at_low, change.rebound_lo, change.rebound_hi)
             self._move(rows, np.where(at_low | at_high, bound, self.u[rows]))
@@ -306,7 +330,7 @@ class Machine:
     def rounding(self, tol: float) -> FloatArray:
         """One rounding of f, row by row: bounded, or where that is too coarse for `tol`, exact."""
         out = np.empty(self.n)
-        usual = float(self.factor.shift) ** 0.5
+        usual = float(self.factor.usual) ** 0.5
         given = self.u, self.t, self.root, self.b, self.typical, usual, AIM * tol / FEWEST, out
         if roundings(*given):
             roundings(*given, self.sizes())
@@ -335,7 +359,7 @@ class Machine:
     def strength(self) -> tuple[float, float]:
         """By how much sum |k u| is at most, for k(x, x) = 1; and the least that counts."""
         strength = float(self.root @ np.abs(self.u))
-        return strength, float(self.factor.shift) ** 0.5 * strength
+        return strength, float(self.factor.usual) ** 0.5 * strength
 
     def least_size(self) -> float:
         """What b carries of rounding: that of the rows that hold it."""
