@@ -72,6 +72,7 @@ ONCE_REFUSED = {
     "the least of weights keeps their sum": (1127, 1e-12),
     "boxes of 1e15 around weights of 1e-46": (1086, 1e-12),
     "b is not for a row to say whose f is rounding": (985, math.inf),
+    "rows that the usual shift hides": (851, math.inf),
 }
 
 
@@ -79,6 +80,6 @@ ONCE_REFUSED = {
 def test_what_was_once_refused_is_reached(name: str) -> None:
     """Rows of k(x, x) up to 1e64 beside others near 1: it is right, and known to be."""
     number, f_error = ONCE_REFUSED[name]
-    found = hostile.run(next(islice(hostile.design(hostile.LEVELS), number, None)), 60.0)
+    found = hostile.run(next(islice(hostile.design(hostile.LEVELS), number, None)), 120.0)
     assert found.outcome == "ok", found.detail
     assert found.f_error is not None and found.f_error <= f_error

@@ -47,7 +47,11 @@ def test_the_compiled_judge_knows_nothing_of_the_engine():
 # -- what is judged takes nothing from the judge ---------------------------------------------------
 
 PACKAGE = JUDGE.parent
-JUDGES = ("certificate", "error_bound", "_core.judge", "lssvm.exact_residual", "lssvm.measures")
+#: The parts of the judges of least squares that measure.
+MEASURING = ("exact_residual", "measures", "dual_measures")
+JUDGES = (
+    "certificate", "error_bound", "_core.judge", *(f"lssvm.{name}" for name in MEASURING),
+)  # fmt: skip
 #: What the judged may ask a judge for: the verdict, and the names of what it says.
 VERDICTS = {"Certificate", "Verdict", "adds_nothing", "verdict", "weigh", "weigh_rows"}
 #: Who asks the judge for what is then shown to users.
@@ -60,6 +64,13 @@ DATA = {
     "error", "gap", "f_error",
 }  # fmt: skip
 OF_MATRIX = {"solve", "bias_variance"}
+#: The same for machines in the dual: the machine itself has the correction.
+OF_OTHERS_DUAL = {"DualMachine", "Values", "FloatArray"}
+DATA_DUAL = {
+    "d", "aims", "intercept", "tol", "alpha", "rest", "bias", "w", "error", "gap", "f_error",
+    "solve",
+}  # fmt: skip
+OF_VALUES = {"K", "rounding", "features"}
 JUDGED = sorted(
     path.relative_to(PACKAGE).as_posix()
     for folder in ("engine", "formulations", "lssvm", "_core")
@@ -101,22 +112,53 @@ def attributes(text: str, of: str) -> set[str]:
     }
 
 
+def of_others(text: str) -> set[str]:
+    """Names taken from modules that are no judges."""
+    return {name for module, names in taken(text).items() if module not in JUDGES for name in names}
+
+
+def wholes(text: str, name: str) -> set[str]:
+    """Functions that a name is passed to as it is: what they read of it cannot be seen here."""
+    return {
+        ast.unparse(node.func)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]
+        if ast.unparse(argument) == name
+    }
+
+
 def test_what_least_squares_is_judged_by_is_not_what_it_solved():
     text = (PACKAGE / "lssvm" / "evidence.py").read_text("utf-8")
-    names = {
-        name for module, names in taken(text).items() if module not in JUDGES for name in names
-    }
-    assert names == OF_OTHERS
+    assert of_others(text) == OF_OTHERS
     assert attributes(text, "model") <= DATA
     assert attributes(text, "matrix") == OF_MATRIX
-    for judge in ("exact_residual", "measures"):
-        assert foreign_imports((PACKAGE / "lssvm" / f"{judge}.py").read_text("utf-8")) == []
+    assert wholes(text, "model") == {"_measured"}
+
+
+def test_what_its_dual_is_judged_by_is_not_what_it_solved():
+    text = (PACKAGE / "lssvm" / "dual_evidence.py").read_text("utf-8")
+    assert of_others(text) == OF_OTHERS_DUAL
+    assert attributes(text, "machine") == DATA_DUAL
+    assert attributes(text, "values") == OF_VALUES
+    assert attributes(text, "DualMachine") == attributes(text, "Values") == set()
+    assert wholes(text, "machine") == {"len"}  # no copy of it that measures
+
+
+@pytest.mark.parametrize("part", MEASURING)
+def test_what_measures_least_squares_knows_numpy_alone(part):
+    assert foreign_imports((PACKAGE / "lssvm" / f"{part}.py").read_text("utf-8")) == []
 
 
 def test_a_measure_of_the_machine_is_noticed():
     text = "def judged(model):\n    return model.distance(model.solution), model.matrix.inverse"
     assert attributes(text, "model") == {"distance", "solution", "matrix"}
     assert attributes(text, "matrix") == {"inverse"}
+
+
+def test_a_copy_of_the_machine_is_noticed():
+    text = "def judged(machine):\n    return replace(machine, values=values).distance()"
+    assert wholes(text, "machine") == {"replace"}
 
 
 def test_all_that_is_judged_is_read():
@@ -133,6 +175,8 @@ def test_all_that_is_judged_is_read():
         "from adiabat._core import judge",
         "def late():\n    from adiabat.error_bound import error_bound",
         "from adiabat.lssvm.exact_residual import right_hand_side",
+        "from adiabat.lssvm.dual_measures import DualJudged",
+        "from adiabat.lssvm import measures",
     ],
 )
 def test_a_line_that_is_shared_is_noticed(line):

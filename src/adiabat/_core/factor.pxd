@@ -5,6 +5,7 @@
 cdef class Factor:
     cdef readonly Py_ssize_t size
     cdef readonly double shift
+    cdef readonly double usual             # a typical k(x, x); mostly the shift
     cdef readonly double dependent
     cdef readonly Py_ssize_t changes       # rows joined or left since the last rebuild
     cdef readonly double least_pivot       # of the last `admit`, relative to the diagonal

@@ -9,6 +9,8 @@ class Factor:
     @property
     def shift(self) -> float: ...
     @property
+    def usual(self) -> float: ...
+    @property
     def dependent(self) -> float: ...
     @property
     def changes(self) -> int: ...
@@ -33,6 +35,7 @@ class Factor:
         K: npt.NDArray[np.float64],
         rows: npt.NDArray[np.int64],
         shift: float | None = None,
+        usual: float | None = None,
     ) -> npt.NDArray[np.bool_]: ...
     def solve(
         self, q: npt.NDArray[np.float64], s: float

@@ -45,7 +45,7 @@ cdef class Factor:
     """Cholesky factor of the shifted margin matrix, with the rows it stands for."""
 
     def __init__(self, double shift, double dependent):
-        self.shift = shift
+        self.shift = self.usual = shift
         self.dependent = dependent
         self.size = 0
         self.changes = 0
@@ -320,6 +320,7 @@ cdef class Factor:
         """Become the same as another factor."""
         cdef Py_ssize_t j, n = other._extent
         self.shift, self.dependent, self.changes = other.shift, other.dependent, other.changes
+        self.usual = other.usual
         self.size = self._extent = 0
         self._reserve(n)
         with nogil:
@@ -332,10 +333,10 @@ cdef class Factor:
         self.size, self._extent = other.size, n
         self._reached = max(self._reached, n)
 
-    def rebuild(self, double[:, ::1] K, rows, shift=None):
+    def rebuild(self, double[:, ::1] K, rows, shift=None, usual=None):
         """Factor K = K_MM over rows afresh; returns which rows joined (all, if independent).
 
-        The shift may be another from now on.
+        The shift may be another from now on. `usual` is a typical k(x, x), by default the shift.
         """
         cdef Py_ssize_t s = len(rows), i, j
         cdef double least
@@ -346,6 +347,7 @@ cdef class Factor:
         self.changes = 0
         if shift is not None:
             self.shift = shift
+            self.usual = shift if usual is None else usual
         self._reserve(s)
         if s == 0:
             return np.zeros(0, dtype=bool)
@@ -412,7 +414,7 @@ cdef class Factor:
         r of an outlier is matched by the least of its weights. To match it by b would cost all
         other rows their digits.
         """
-        return self.size > 0 and self.border() * self.shift >= WEAK
+        return self.size > 0 and self.border() * self.usual >= WEAK
 
     def border(self):
         """z'z, the weight of the border in the curvature."""

@@ -84,7 +84,7 @@ def _interval(machine: Machine) -> tuple[float, float]:
     others = ~machine.in_margin
     known = -machine.r
     slack = np.zeros(machine.n)
-    far = np.flatnonzero(others & (machine.root**2 > FAR * machine.factor.shift))
+    far = np.flatnonzero(others & (machine.root**2 > FAR * machine.factor.usual))
     if len(far):  # as another row of a sample in MARGIN has it
         terms = machine.sizes(far) + abs(machine.b) + np.abs(machine.t[far])
         slack[far] = ROUNDINGS * EPSILON * terms

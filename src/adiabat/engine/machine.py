@@ -121,6 +121,7 @@ class Snapshot:
     b: float
     d: float
     verdict: Verdict
+    small_shift: bool = False
 
 
 class Machine:
@@ -140,7 +141,8 @@ class Machine:
         self.in_margin: BoolArray = np.empty(0, dtype=bool)
         self.b = 0.0
         self.d = d
-        self.factor: Factor | Any = None  # from the first `begin` on it is there
+        self.factor: Factor | Any = None  # until the first `begin`
+        self.small_shift = False  # for rows whose k(x, x) is far below the others'
         self.verdict = Verdict()
         self.judged_by_sizes = False  # whether the judge had to be told the sizes of f
         self.strength_seen = np.inf  # sum sqrt(k) |u| when b was last centred
@@ -163,7 +165,7 @@ class Machine:
         """The state to come back to, in the machine's own arrays: `begin` replaces all of them."""
         return Snapshot(
             self.at, self.t, self.lo, self.hi, self.u, self.r, self.margin.copy(), self.b, self.d,
-            self.verdict,
+            self.verdict, self.small_shift,
         )  # fmt: skip
 
     def restore(self, saved: Snapshot) -> None:
@@ -172,6 +174,7 @@ class Machine:
         self.lo, self.hi = saved.lo.copy(), saved.hi.copy()
         self.u, self.r = saved.u.copy(), saved.r.copy()
         self.b, self.d, self.verdict = saved.b, saved.d, saved.verdict
+        self.small_shift = saved.small_shift
         self.root = np.sqrt(self.samples.diagonal[self.at])
         self._measure_targets()
         self.strength_seen = np.inf
@@ -186,6 +189,7 @@ class Machine:
         other.b, other.verdict = self.b, self.verdict
         other.typical, other.common = self.typical, self.common
         other.judged_by_sizes, other.strength_seen = self.judged_by_sizes, self.strength_seen
+        other.small_shift = self.small_shift
         if self.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
             other.factor = Factor(self.factor.shift, DEPENDENT)
             other.factor.copy_from(self.factor)
@@ -195,18 +199,27 @@ class Machine:
         """Make the factor anew over rows; returns those that turned out dependent."""
         if self.factor is None:
             self.factor = Factor(1.0, DEPENDENT)
-        elif len(rows) == 0 and self.factor.size == 0:
-            self.factor.rebuild(NO_KERNEL, rows, self.shift())
+        usual = usual_diagonal(self.root)
+        shift = self._least() if self.small_shift and self.is_uneven() else usual
+        if len(rows) == 0 and self.factor.size == 0:
+            self.factor.rebuild(NO_KERNEL, rows, shift, usual)
             return rows
         rows = rows.copy()
-        joined = self.factor.rebuild(self.kernel(rows, rows), rows, self.shift())
+        joined = self.factor.rebuild(self.kernel(rows, rows), rows, shift, usual)
         self.in_margin[:] = False
         self.in_margin[rows[joined]] = True
         return rows[~joined]
 
-    def shift(self) -> float:
-        """The shift of the factor."""
-        return usual_diagonal(self.root)
+    def _least(self) -> float:
+        """The least k(x, x) above 0: the small shift of the factor."""
+        return float(np.min(self.root[self.root > 0.0], initial=np.inf)) ** 2
+
+    def is_uneven(self) -> bool:
+        """Whether some k(x, x) is so small that the usual shift hides it.
+
+        Of such rows MARGIN could hold one: beside it, the others would count as dependent.
+        """
+        return self._least() < DEPENDENT * usual_diagonal(self.root)
 
     def refresh_on_schedule(self) -> None:
         """Make the factor anew once enough rows have joined and left since the last time."""
@@ -215,10 +228,13 @@ class Machine:
 
     # -- change of rows --------------------------------------------------------------------------
 
-    def begin(self, change: RowChange, carry: bool = False) -> None:
+    def begin(
+        self, change: RowChange, carry: bool = False, small_shift: bool | None = None
+    ) -> None:
         """Change the problem; u may then lie outside its box and rows may violate.
 
-        With `carry`, rows at a bound that moves go with it.
+        With `carry`, rows at a bound stay at it when it moves. `small_shift` is chosen here, or
+        left as it is.
         """
         first, rows = self.n, change.rebound
         at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
@@ -233,8 +249,12 @@ class Machine:
             self._measure_targets()
         if change.d is not None:
             self.d = change.d
+        was_small = self.small_shift
+        self.small_shift = was_small if small_shift is None else small_shift
         if self.factor is None:
             self.refactor(first + change.add_margin)
+        elif self.small_shift != was_small:
+            self.refactor(self.margin)
         if carry and len(rows):
             bound = np.where(at_low, change.rebound_lo, change.rebound_hi)
             self._move(rows, np.where(at_low | at_high, bound, self.u[rows]))
@@ -358,7 +378,7 @@ class Machine:
     def rounding(self, tol: float) -> FloatArray:
         """One rounding of f, row by row: bounded, or where that is too coarse for `tol`, exact."""
         out = np.empty(self.n)
-        usual = float(self.factor.shift) ** 0.5
+        usual = float(self.factor.usual) ** 0.5
         given = self.u, self.t, self.root, self.b, self.typical, usual, AIM * tol / FEWEST, out
         if roundings(*given):
             roundings(*given, self.sizes())
@@ -389,7 +409,7 @@ class Machine:
 
     def strength(self) -> tuple[float, float]:
         """By how much sum |k u| is at most, for k(x, x) = 1; and the least that counts."""
-        return strength_of(self.root, self.u, float(self.factor.shift))
+        return strength_of(self.root, self.u, float(self.factor.usual))
 
     def least_size(self) -> float:
         """What b carries of rounding: that of the rows that hold it."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -181,22 +182,24 @@ class Solver:
         info: SolveInfo,
         saved: Mapping[Key, Snapshot | None] | None = None,
     ) -> None:
-        """To the new optimum, judged but not committed; what one way misses, the next one tries.
+        """Go to the new optimum and judge it; if one way fails, the next one is tried.
 
-        The last way is a fit's: where the units of all rows changed, r has lost its digits to the
-        weights as they were.
+        The last way is that of a fit: where the units of all rows changed, r has lost its digits
+        to the old weights. If some rows are hidden by the shift, all ways are tried with another.
         """
         if saved is None:
             saved = {key: self.machines[key].snapshot() for key in changes}
         other = "exchange" if method == "path" else "path"
-        for way in (method, other, ANEW):
+        first = any(one is not None and one.small_shift for one in saved.values())
+        for small_shift, way in product((first, not first), (method, other, ANEW)):
             traced = trace and (way == method or way == "path")
             try:
-                self._begin(changes, carry=not traced and way not in ("path", ANEW))
+                self._begin(changes, not traced and way in ("auto", "exchange"), small_shift)
                 self._solve(changes, way, traced, info)
                 return
             except NotOptimalError:
-                if way == ANEW:
+                uneven = any(self.machines[key].is_uneven() for key in changes)
+                if way == ANEW and (small_shift != first or not uneven):
                     raise
                 self._restore_machines(saved)
                 info.fallbacks += 1
@@ -213,11 +216,11 @@ class Solver:
             other.machines[key] = self.machines[key].copied(other.samples)
         return other
 
-    def _begin(self, changes: Mapping[Key, RowChange], carry: bool) -> None:
+    def _begin(self, changes: Mapping[Key, RowChange], carry: bool, small_shift: bool) -> None:
         for key, change in changes.items():
             if key not in self.machines:
                 self.machines[key] = Machine(self.samples)
-            self.machines[key].begin(change, carry)
+            self.machines[key].begin(change, carry, small_shift)
 
     # -- the solve -------------------------------------------------------------------------------
 
@@ -343,10 +346,7 @@ class Solver:
         )
 
     def require(self, tol: float) -> None:
-        """Judge by another tolerance: at once where all machines hold by it, else when they change.
-
-        `judged_by` says which it was.
-        """
+        """Set the tolerance; `judged_by` follows now if all machines meet it, else at a change."""
         self.tol = tol
         if tol == self.judged_by:
             return

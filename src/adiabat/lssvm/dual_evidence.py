@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from adiabat.lssvm.dual import DualMachine, Values
+from adiabat.lssvm.dual_measures import DualJudged
 from adiabat.lssvm.exact_residual import linear_residual, normal_residual
 from adiabat.typing import FloatArray
 
@@ -33,7 +34,10 @@ class Finding:
 
 
 def judged(machine: DualMachine, values: Values) -> Finding:
-    """The machine against kernel values of its rows, by code that it does not use."""
+    """The machine against kernel values of its rows, by code that it does not use.
+
+    It is asked for the solution, and for corrections of it.
+    """
     if len(machine) == 0 or machine.aims.shape[1] == 0:
         return Finding(0.0, 0.0, 0.0, rounding=False)
     alpha, rest, bias = machine.alpha, machine.rest, machine.bias
@@ -51,13 +55,23 @@ def judged(machine: DualMachine, values: Values) -> Finding:
     if machine.intercept:
         balance -= [math.fsum([*a, *b]) for a, b in zip(alpha.T, rest.T, strict=True)]
     step, shift = machine.solve(lacking, balance)
-    fresh = replace(machine, values=values)
-    allowed = fresh.allowed(fresh.scale())
+    answer, _ = machine.solve(np.zeros((len(machine), 1)), np.ones(1))
+    measured = DualJudged(
+        values.K, values.rounding, values.features, machine.d, machine.aims, machine.intercept,
+        alpha, bias, machine.w,
+    )  # fmt: skip
+    error = measured.relative_error(step, shift)
+    # an inverse that has lost a direction gives small corrections: f must not be off, either
+    left, permitted = measured.left_over(lacking, step, shift), measured.permitted(machine.tol)
+    beyond = left > permitted
+    if beyond.any():
+        with np.errstate(divide="ignore"):
+            error = max(error, machine.tol * float((left / permitted)[beyond].max()))
     return Finding(
-        fresh.relative_error(step, shift, alpha, bias),
+        error,
         float(np.max(np.abs(np.sum(lacking * step, axis=0)))),
-        fresh.distance(lacking, balance) + stray,
-        rounding=bool((np.abs(lacking) <= _TWICE_AND_THE_SUM * allowed).all()),
+        measured.f_error(lacking, balance, answer[:, 0]) + stray,
+        rounding=bool((np.abs(lacking) <= _TWICE_AND_THE_SUM * measured.rounds_away()).all()),
     )
 
 
