@@ -24,7 +24,7 @@ CORPUS = Path(__file__).parent / "corpus"
 SHARES = {"model": 0.5, "csr": 0.3, "table": 0.1, "store": 0.1}
 SECONDS = 5.0
 #: Inputs of one process; a crash costs no more than these.
-BATCH = 1000
+BATCH = 2000
 _SLACK = 96 << 20  # what a process takes from time to time whatever it reads
 
 
