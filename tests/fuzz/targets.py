@@ -23,6 +23,7 @@ from adiabat.store.digests import SetDigest, canonical, sha256
 from store_tools import people, reseal, write_keys
 
 from fuzz.inputs import SPARSE, STORES
+from fuzz.models import MODELS
 from hostile import tampering
 
 #: What a model may take, and with it twice as much of the process.
@@ -175,7 +176,7 @@ class Bench:
         if (name, sparse) not in self.sound:
             path = f"{self.folder}/sound.adiabat"
             rows = sp.csr_array(tampering.X) if sparse else tampering.X
-            tampering.MODELS[name](rows).save(path)
+            MODELS[name](rows).save(path)
             manifest, arrays = read_archive(path)
             self.sound[name, sparse] = json.dumps(manifest), arrays
         return self.sound[name, sparse]
