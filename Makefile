@@ -86,7 +86,7 @@ checked:
 # ends the run. Leaks are not looked for: Python keeps what it has until it ends.
 SANITIZE := tests/core tests/engine tests/laws tests/hostile tests/fuzz
 SANITIZED = $(addprefix --config-settings=setup-args=,-Db_sanitize=$(1) -Db_lundef=false \
-  -Dbuildtype=custom -Doptimization=1 -Ddebug=true)
+  -Dbuildtype=custom -Doptimization=0 -Ddebug=true)
 PRELOAD = LD_PRELOAD="$$($(CC) -print-file-name=lib$(1).so) $$($(CC) -print-file-name=libstdc++.so)"
 
 sanitize: sanitize-memory sanitize-threads

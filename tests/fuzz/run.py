@@ -24,8 +24,10 @@ CORPUS = Path(__file__).parent / "corpus"
 SHARES = {"model": 0.5, "csr": 0.3, "table": 0.1, "store": 0.1}
 SECONDS = 5.0
 #: Inputs of one process; a crash costs no more than these.
-BATCH = 1000
+BATCH = 2000
 _SLACK = 96 << 20  # what a process takes from time to time whatever it reads
+#: A thread's own heap would reserve 64 MiB of addresses, which count as memory here.
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1", "MALLOC_ARENA_MAX": "1"}
 
 
 class Hang(BaseException):
@@ -111,7 +113,7 @@ def run(target, seed, count):
         # An input that hangs inside compiled code does not hear its alarm: the file grows old.
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"},
+            env={**os.environ, **ENVIRONMENT},
         )  # fmt: skip
         current = Path(folder) / "current.json"
         hung = False

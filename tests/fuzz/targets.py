@@ -7,20 +7,23 @@ is a fault; so is a `Fault`, which says that a promise was broken without one.
 
 import gzip
 import json
-import os
 import shutil
 import sqlite3
 from contextlib import closing
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
 import adiabat
-from adiabat.archive import pack_archive, read_archive, unpack_archive, write_archive
+from adiabat.archive import pack_archive, read_archive, unpack_archive
 from adiabat.store import records
 from adiabat.store.digests import SetDigest, canonical, sha256
 from store_tools import people, reseal, write_keys
 
+from fuzz.inputs import SPARSE, STORES
+from fuzz.models import MODELS
 from hostile import tampering
 
 #: What a model may take, and with it twice as much of the process.
@@ -140,38 +143,26 @@ UNWRITABLE = (TypeError, ValueError, OverflowError, KeyError, IndexError, Memory
 
 
 class Bench:
-    """A folder with sound inputs, and the functions that try edited ones."""
+    """The functions that try edited inputs; sound ones are made when first asked for."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.files = {}
-        os.makedirs(f"{folder}/models", exist_ok=True)
-        self._make_tables()
-        self._make_stores()
+        self.sound = {}
 
     # model files
 
     def model(self, drawn):
         """`load` gives a model that is sound and can be used, or raises ModelFileError."""
-        key = drawn["model"], drawn["sparse"] and drawn["model"] in tampering_sparse()
-        if key not in self.files:
-            rows = sp.csr_array(tampering.X) if key[1] else tampering.X
-            path = f"{self.folder}/models/{len(self.files)}"
-            tampering.MODELS[key[0]](rows).save(path)
-            self.files[key] = path
-        manifest, arrays = read_archive(self.files[key])
-        manifest = json.loads(json.dumps(manifest))
+        text, sound = self._saved(drawn["model"], drawn["sparse"] and drawn["model"] in SPARSE)
+        manifest, arrays = json.loads(text), {name: sound[name].copy() for name in sound}
         path = f"{self.folder}/drawn.adiabat"
         try:
             edit_model(manifest, arrays, drawn["edits"])
-            write_archive(path, manifest, arrays)
+            data = edit_bytes(pack_archive(manifest, arrays), drawn["bytes"])
         except UNWRITABLE:
             return "cannot be written"
-        if drawn["bytes"]:
-            with open(path, "rb") as file:
-                data = edit_bytes(file.read(), drawn["bytes"])
-            with open(path, "wb") as file:
-                file.write(data)
+        with open(path, "wb") as file:
+            file.write(data)
         try:
             model = adiabat.load(path, max_bytes=DECLARED)
         except adiabat.ModelFileError as error:
@@ -179,6 +170,16 @@ class Bench:
                 raise Fault(str(error)) from error
             return "refused"
         return self._use(model)
+
+    def _saved(self, name, sparse):
+        """Manifest, as text, and arrays of a sound model file."""
+        if (name, sparse) not in self.sound:
+            path = f"{self.folder}/sound.adiabat"
+            rows = sp.csr_array(tampering.X) if sparse else tampering.X
+            MODELS[name](rows).save(path)
+            manifest, arrays = read_archive(path)
+            self.sound[name, sparse] = json.dumps(manifest), arrays
+        return self.sound[name, sparse]
 
     def _use(self, model):
         if not model.last_update_.certificate.ok:
@@ -196,6 +197,16 @@ class Bench:
 
     # CSR arrays
 
+    @cached_property
+    def _fitted(self):
+        rows = sp.csr_array(tampering.X)
+        return (
+            adiabat.SVC(gamma=0.3).fit(rows, tampering.Y),
+            adiabat.LSSVC().fit(rows, tampering.Y),
+            adiabat.KernelLSSVC(gamma=0.3).fit(rows, tampering.Y),
+            adiabat.StandardScaler(with_mean=False).fit(rows),
+        )
+
     def csr(self, drawn):
         """Every entry takes a sparse matrix that is sound, and raises ValueError on another."""
         X = sp.csr_array(tampering.X).asformat(drawn["format"])
@@ -212,15 +223,7 @@ class Bench:
                 X._shape = tuple(drawn["shape"])
         except UNWRITABLE:
             return "cannot be made"
-        if not hasattr(self, "fitted"):
-            rows = sp.csr_array(tampering.X)
-            self.fitted = [
-                adiabat.SVC(gamma=0.3).fit(rows, tampering.Y),
-                adiabat.LSSVC().fit(rows, tampering.Y),
-                adiabat.KernelLSSVC(gamma=0.3).fit(rows, tampering.Y),
-                adiabat.StandardScaler(with_mean=False).fit(rows),
-            ]
-        svc, lssvc, kernel, scaler = self.fitted
+        svc, lssvc, kernel, scaler = self._fitted
         count = X.shape[0] if 0 <= X.shape[0] <= 1000 else tampering.N
         y = np.arange(count) % 2
         verdicts = set()
@@ -238,7 +241,9 @@ class Bench:
 
     # tables
 
-    def _make_tables(self):
+    @cached_property
+    def _learners(self):
+        """Sound tables in the folder; stores that learn named columns, and sparse rows."""
         import pyarrow as pa
         import pyarrow.feather
         import pyarrow.parquet
@@ -255,15 +260,17 @@ class Bench:
         lines = [f"{k % 2} 1:{k} 3:0.5 # id{k}\n" for k in range(10)]
         with open(f"{place}.svmlight", "w") as file:
             file.writelines(lines)
-        self.named = adiabat.create_store(
+        named = adiabat.create_store(
             f"{self.folder}/named", id="name", label="good", categories={"colour": None}, gamma=0.5
         )
-        self.named.learn(people(0, 20))
-        self.sparse = adiabat.create_store(f"{self.folder}/wide", label="y", gamma=0.5)
-        self.sparse.learn(sp.csr_array(np.eye(6)), np.arange(6) % 2, ids=range(6))
+        named.learn(people(0, 20))
+        sparse = adiabat.create_store(f"{self.folder}/wide", label="y", gamma=0.5)
+        sparse.learn(sp.csr_array(np.eye(6)), np.arange(6) % 2, ids=range(6))
+        return named, sparse
 
     def table(self, drawn):
         """A file is learned, or refused with an error that is one of ours."""
+        named, sparse = self._learners
         name = drawn["name"]
         path = f"{self.folder}/drawn-{name}"
         if "text" in drawn:
@@ -273,7 +280,7 @@ class Bench:
                 data = edit_bytes(file.read(), drawn["edits"])
         with open(path, "wb") as file:
             file.write(data)
-        store = self.sparse if name.endswith("svmlight") else self.named
+        store = sparse if name.endswith("svmlight") else named
         verdicts = set()
         for verb in (lambda: store.learn(path, dry_run=True), lambda: store.predict(path),
                      lambda: store.revise(path, dry_run=True)):  # fmt: skip
@@ -288,9 +295,10 @@ class Bench:
 
     # stores
 
-    def _make_stores(self):
-        from pathlib import Path
-
+    @cached_property
+    def _sealed(self):
+        """Folders of sound stores, by name."""
+        folders = {name: f"{self.folder}/store-{name}" for name in STORES}
         private, _ = write_keys(Path(self.folder), "key")
         rows = people(0, 24)
         plain = rows.drop(columns="colour")
@@ -300,19 +308,18 @@ class Bench:
             ("scaled", {"scale": "exact"}, plain),
             ("signed", {"signing_key": private}, plain),
         ):
-            store = adiabat.create_store(
-                f"{self.folder}/store-{name}", id="name", label="good", **settings
-            )
+            store = adiabat.create_store(folders[name], id="name", label="good", **settings)
             store.learn(given)
             store.forget("person-00003", reference="DSR-1")
-        store = adiabat.create_store(f"{self.folder}/store-sparse", "kernel-lssvc", label="y")
+        store = adiabat.create_store(folders["sparse"], "kernel-lssvc", label="y")
         store.learn(sp.csr_array(tampering.X), tampering.Y, ids=range(tampering.N))
+        return folders
 
     def store(self, drawn):
         """A store can be used, or raises StoreError; `verify` says so and does not raise."""
         folder = f"{self.folder}/drawn"
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(f"{self.folder}/store-{drawn['store']}", folder)
+        shutil.copytree(self._sealed[drawn["store"]], folder)
         try:
             if "bytes" in drawn:
                 with open(f"{folder}/store.sqlite", "r+b") as file:
@@ -329,6 +336,10 @@ class Bench:
             store = adiabat.open_store(folder)
         except adiabat.StoreError:
             return "refused"
+        with closing(store):
+            return self._use_store(store)
+
+    def _use_store(self, store):
         found = store.verify()
         verdicts = {"verified" if found.ok else "does not verify"}
         for verb in (
@@ -345,12 +356,6 @@ class Bench:
                     raise
                 verdicts.add("refused by the estimator")
         return " and ".join(sorted(verdicts))
-
-
-def tampering_sparse():
-    from fuzz.inputs import SPARSE
-
-    return SPARSE
 
 
 def _edit_store(folder, edit):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.inputs import MODELS as DRAWN
+from fuzz.models import MODELS
 from fuzz.run import CORPUS, SECONDS, Hang, alarmed
 from fuzz.targets import Bench
 
@@ -22,6 +24,16 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     return Bench(str(tmp_path_factory.mktemp("bench")))
+
+
+def test_every_kind_of_model_is_drawn():
+    assert sorted(DRAWN) == sorted(MODELS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_without_edits_is_loaded_and_used(bench, name):
+    drawn = {"model": name, "sparse": False, "edits": [], "bytes": []}
+    assert bench.model(drawn) == "loaded"
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files that cannot be taken as they are: the message says where and what to do; nothing moves."""
 
+import gzip
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
 
 import adiabat
-from adiabat.store.tables import write_table
+from adiabat.store.tables import read_table, write_table
 from store_tools import people
 
 GOOD = "name,income,age,colour,good\n"
@@ -84,6 +87,20 @@ def test_a_bad_file_is_refused_with_place_and_remedy(store, tmp_path, case, capf
     after = store.verify()
     assert after.ok and after.head == before and len(store) == 30
     assert capfd.readouterr() == ("", "")
+
+
+def test_damaged_files_hold_no_memory_once_they_are_refused(tmp_path):
+    path = tmp_path / "rows.csv.gz"
+    path.write_bytes(gzip.compress((GOOD + ROW * 9).encode())[:30])
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            with pytest.raises(adiabat.InputFileError, match="cannot be read"):
+                read_table(str(path))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1 << 20
 
 
 def test_lines_are_counted_with_blank_lines_and_quoted_newlines(store, tmp_path):

@@ -267,6 +267,12 @@ def _opened(path: str) -> Any:
     return pa.BufferReader(_stdin()) if path == STREAM else pa.input_stream(path)
 
 
+def _read_part(stream: Any) -> bytes:
+    """The next bytes of a file. Arrow's own `read` keeps its memory for ever where it fails."""
+    part = bytearray(_PART_BYTES)
+    return bytes(memoryview(part)[: stream.readinto(part)])
+
+
 def _stdin() -> bytes:
     """All of standard input: it is read more than once where a line is to be named."""
     return _content(sys.stdin.buffer)
@@ -281,7 +287,7 @@ def _content(stream: Any) -> bytes:
 def _header_delimiter(path: str) -> str:
     """What separates the names of the columns."""
     with _opened(path) as stream:
-        header = stream.read(_PART_BYTES).split(b"\n", 1)[0].decode(errors="replace")
+        header = _read_part(stream).split(b"\n", 1)[0].decode(errors="replace")
     if "," in header:
         return ","
     return max((";", "\t", "|"), key=header.count) if set(header) & set(";\t|") else ","
@@ -290,7 +296,7 @@ def _header_delimiter(path: str) -> str:
 def _has_commas(path: str) -> bool:
     """Whether numbers have a decimal comma, and none a point."""
     with _opened(path) as stream:
-        part = stream.read(_PART_BYTES).decode(errors="replace")
+        part = _read_part(stream).decode(errors="replace")
     fields = [field for line in part.splitlines()[1:] for field in line.split(";")]
     commas = any(_COMMA.fullmatch(field.strip()) for field in fields)
     return commas and not any(_POINT.fullmatch(field.strip()) for field in fields)
@@ -302,7 +308,7 @@ def _require_utf8(path: str) -> None:
     line, total = 1, 0
     try:
         with _opened(path) as stream:
-            while part := stream.read(_PART_BYTES):
+            while part := _read_part(stream):
                 if line == 1 and part[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
                     raise InputFileError(f"{path!r} is in UTF-16; save it in UTF-8")
                 decoder.decode(part)
