@@ -15,6 +15,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from fastapi import Request
@@ -187,6 +188,7 @@ class Gate:
         return who
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     """Whether an address, or a name, is this machine's own."""
     if host in ("localhost", "testclient"):

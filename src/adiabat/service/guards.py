@@ -14,7 +14,7 @@ from adiabat.service.metrics import Metrics
 from adiabat.service.problems import Problem
 from adiabat.service.settings import ServiceSettings
 
-_HEADERS: Final = {
+_HEADERS: Final[dict[str, str]] = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -26,7 +26,10 @@ _HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
 }
+_ADDED: Final = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+_HTTPS: Final = (b"strict-transport-security", b"max-age=31536000")
 _log = logging.getLogger("adiabat.service")
 
 
@@ -136,10 +139,7 @@ def _with_headers(given: Any, https: bool) -> list[tuple[bytes, bytes]]:
     """Headers of an answer, with those that every answer has and does not set itself."""
     headers = list(given)
     names = {name.lower() for name, _ in headers}
-    added = {**_HEADERS, "cache-control": "no-store"}
-    if https:
-        added["strict-transport-security"] = "max-age=31536000"
-    for name, value in added.items():
-        if name.encode() not in names:
-            headers.append((name.encode(), value.encode()))
+    headers += [added for added in _ADDED if added[0] not in names]
+    if https and _HTTPS[0] not in names:
+        headers.append(_HTTPS)
     return headers
