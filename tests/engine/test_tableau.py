@@ -10,9 +10,12 @@ import numpy.typing as npt
 import pytest
 
 import adiabat
+from adiabat._core.ratio import MARGIN
+from adiabat.engine import removals as removing
 from adiabat.engine import tableau as module
 from adiabat.engine.machine import Machine
-from adiabat.engine.tableau import Remover, Tableau
+from adiabat.engine.removals import Remover
+from adiabat.engine.tableau import Tableau
 from adiabat.engine.trial import Removal, Trial
 
 from oracles import problems
@@ -32,9 +35,9 @@ def machine_of(model: Any) -> tuple[Any, tuple[int, ...], Machine]:
     return model._model.solver, key, machine
 
 
-def tableau_of(model: Any) -> Tableau:
+def tableau_of(model: Any, n_followed: int | None = None) -> Tableau:
     solver, _, machine = machine_of(model)
-    made = Tableau.of(machine, solver.tol)
+    made = Tableau.of(machine, solver.tol, n_followed)
     assert made is not None
     return made
 
@@ -62,37 +65,67 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_columns_are_those_of_the_definition(name: str) -> None:
-    made = tableau_of(MODELS[name](*overlapping()))
-    machine = made.machine
+def defined(tableau: Tableau) -> npt.NDArray[np.float64]:
+    """All of the tableau by its definition, b first."""
+    machine = tableau.machine
     n, s = machine.n, len(machine.margin)
-    made.fill(np.arange(n - s))
-    at = machine.at[made.rows]
+    at = machine.at[tableau.rows]
     M = np.zeros((n + 1, n + 1))
     M[0, 1:] = M[1:, 0] = 1.0
     M[1:, 1:] = machine.samples.block(at, at) + machine.factor.shift
-    S = np.append(0, np.arange(n - s + 1, n + 1))
-    N = np.arange(1, n - s + 1)
+    S, N = np.arange(s + 1), np.arange(s + 1, n + 1)
     inverse = np.linalg.inv(M[np.ix_(S, S)])
     T = np.empty((n + 1, n + 1))
     T[np.ix_(S, S)] = inverse
     T[np.ix_(S, N)] = -inverse @ M[np.ix_(S, N)]
     T[np.ix_(N, S)] = M[np.ix_(N, S)] @ inverse
     T[np.ix_(N, N)] = M[np.ix_(N, N)] - M[np.ix_(N, S)] @ inverse @ M[np.ix_(S, N)]
-    np.testing.assert_allclose(made.columns[made.slot].T, T, atol=1e-8 * np.abs(T).max())
+    return T
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_removals_are_those_of_the_path(name: str) -> None:
+def test_columns_are_those_of_the_definition(name: str) -> None:
+    made = tableau_of(MODELS[name](*overlapping()))
+    made.fill(np.arange(len(made.machine.margin), made.machine.n))
+    T = defined(made)
+    atol = 1e-8 * np.abs(T).max()
+    np.testing.assert_allclose(made.columns[made.slot].T, T, atol=atol)
+    np.testing.assert_allclose(made.own, np.where(
+        made.role == MARGIN, 0.0, np.diag(T)[1:]), atol=atol)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_columns_grow_to_those_of_the_definition(name: str) -> None:
+    made = tableau_of(MODELS[name](*overlapping()), n_followed=3)
+    s, n = len(made.machine.margin), made.machine.n
+    T = defined(made)
+    before = made.current()
+    for width in (s + 3, s + 20, s + 11, n):
+        made.widen(width)
+        made.fill(np.arange(s, n)[:: 1 if width == n else 7])
+        held = np.flatnonzero(made.slot >= 0)
+        found = made.columns[made.slot[held], : made.width + 1].T
+        np.testing.assert_allclose(found, T[: made.width + 1, held], atol=1e-8 * np.abs(T).max())
+    columns, slot = before
+    held = np.flatnonzero(slot >= 0)
+    np.testing.assert_allclose(columns[slot[held]].T, T[: s + 4, held], atol=1e-8 * np.abs(T).max())
+    assert made.width == n
+
+
+@pytest.mark.parametrize("n_followed", [None, 0, 7])
+@pytest.mark.parametrize("name", MODELS)
+def test_removals_are_those_of_the_path(name: str, n_followed: int | None) -> None:
     model = MODELS[name](*overlapping())
-    made = tableau_of(model)
+    made = tableau_of(model, n_followed)
     machine = made.machine
     rows = rows_of_samples(machine)
-    # in the one-class machine sum u goes down with each sample
+    # in the one-class machine sum u goes down with each sample, also with those without weight
     step = 0.3 if name == "OneClassSVM" else 0.0
+    if step:
+        rows += [np.array([row]) for row in np.flatnonzero(machine.u == 0.0)[:9]]
     totals = [machine.d - step] * len(rows)
-    found = Remover(made).removals(rows, totals, ask=False)
+    points = machine.samples.block(np.arange(5), np.arange(machine.samples.n))
+    found = Remover(made, points).removals(rows, totals, ask=False)
     done = [removal is not None for removal in found]
     # in low rank a row that joins may depend on the margin
     assert any(done) if name == "SVC, linear" else all(done)
@@ -101,11 +134,17 @@ def test_removals_are_those_of_the_path(name: str) -> None:
     assert name == "SVC, linear" or sum(
         removal.breakpoints for removal in found if removal is not None
     ) > len(rows)
+    trial = Trial(*machine_of(model)[:2])
+    for own, total, removal in zip(rows[::5], totals[::5], found[::5], strict=True):
+        if removal is not None:
+            trial.removal(own, total)
+            np.testing.assert_allclose(removal.elsewhere, trial.elsewhere(points), atol=1e-9)
 
 
-def test_signs_are_those_of_the_values() -> None:
+@pytest.mark.parametrize("n_followed", [None, 0, 7])
+def test_signs_are_those_of_the_values(n_followed: int | None) -> None:
     model = MODELS["SVC"](*overlapping())
-    remover, machine = Remover(tableau_of(model)), machine_of(model)[2]
+    remover, machine = Remover(tableau_of(model, n_followed)), machine_of(model)[2]
     rows = [own for own in rows_of_samples(machine) if (machine.r + machine.t)[own[0]] * (
         machine.t[own[0]]) > 0.0]  # fmt: skip
     f = values(remover.removals(rows, [0.0] * len(rows), ask=False))
@@ -118,13 +157,14 @@ def test_signs_are_those_of_the_values() -> None:
     assert any(removal.decided for removal in asked if removal is not None)
 
 
+@pytest.mark.parametrize("n_followed", [None, 2])
 @pytest.mark.parametrize("name", problems.FAMILIES)
-def test_what_passes_is_right_on_degenerate_families(name: str) -> None:
+def test_what_passes_is_right_on_degenerate_families(name: str, n_followed: int | None) -> None:
     problem = problems.FAMILIES[name](np.random.default_rng(3))
     model = adiabat.SVC(**problem.params)
     model.fit(problem.X, problem.y, sample_weight=problem.sample_weight)
     solver, _, machine = machine_of(model)
-    made = Tableau.of(machine, solver.tol)
+    made = Tableau.of(machine, solver.tol, n_followed)
     if made is None:
         return
     rows = rows_of_samples(machine)[:30]
@@ -151,9 +191,10 @@ def test_rows_that_depend_on_the_margin_have_no_tableau() -> None:
 # -- nothing is believed ---------------------------------------------------------------------------
 
 
-def test_a_wrong_column_is_noticed() -> None:
+@pytest.mark.parametrize("n_followed", [None, 7])
+def test_a_wrong_column_is_noticed(n_followed: int | None) -> None:
     model = MODELS["SVC"](*overlapping())
-    made = tableau_of(model)
+    made = tableau_of(model, n_followed)
     rows = rows_of_samples(made.machine)
     made.columns[: made._used] *= 1.0 + 1e-5 * np.random.default_rng(0).standard_normal(
         made.columns[: made._used].shape
@@ -168,7 +209,7 @@ def test_what_cannot_be_done_is_done_otherwise(limit: str, monkeypatch: Any) -> 
     model = MODELS["SVC"](X, y)
     expected = model.leave_one_out().decision
     if limit == "pivots":
-        monkeypatch.setattr(module, "MOST_PIVOTS", 3)
+        monkeypatch.setattr(removing, "MOST_PIVOTS", 3)
     else:
         carrying = np.count_nonzero(machine_of(model)[2].u)
         monkeypatch.setattr(module, "MOST_ENTRIES", len(y) * (carrying + 2))

@@ -48,3 +48,16 @@ def nonzero(values: npt.NDArray[np.float64]) -> int: ...
 def mark(
     marked: npt.NDArray[np.uint8], at: npt.NDArray[np.int64], u: npt.NDArray[np.float64]
 ) -> None: ...
+def optima(
+    U: npt.NDArray[np.float64],
+    r: npt.NDArray[np.float64],
+    lo: npt.NDArray[np.float64],
+    hi: npt.NDArray[np.float64],
+    room: npt.NDArray[np.float64],
+    enough: npt.NDArray[np.float64],
+    owner: npt.NDArray[np.int64],
+    removed: npt.NDArray[np.int64],
+) -> npt.NDArray[np.bool_]: ...
+def last_outside(
+    r: npt.NDArray[np.float64], floor: npt.NDArray[np.float64], ceiling: npt.NDArray[np.float64]
+) -> npt.NDArray[np.int64]: ...

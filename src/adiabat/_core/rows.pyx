@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small services for arrays of rows: entries deleted, codes found, roundings summed."""
+"""Small services for arrays of rows: entries deleted, codes found, roundings summed, optima told."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs
@@ -246,4 +246,61 @@ def violations(const double[::1] r, const double[::1] u, const double[::1] lo,
             high = -r[i] if u[i] < hi[i] else 0.0
             low = low if low > high else high
             found[i] = low if low > 0.0 else 0.0
+    return out
+
+
+cdef inline bint _is_wrong(double u, double r, double lo, double hi, double room, double enough
+                           ) noexcept nogil:
+    # what is not a number is wrong as well
+    cdef bint holds = (r if u > lo else 0.0) <= enough
+    holds &= (-r if u < hi else 0.0) <= enough
+    return not holds | (lo - u > room) | (u - hi > room)
+
+
+cdef inline bint _is_inside(double u, double lo, double hi, double room) noexcept nogil:
+    return (u > lo + room) & (u < hi - room)
+
+
+def optima(const double[:, ::1] U, const double[:, ::1] r, const double[::1] lo,
+           const double[::1] hi, const double[::1] room, const double[::1] enough,
+           const long long[::1] owner, const long long[::1] removed):
+    """Which rows of U are weights inside their boxes that violate by no more than `enough`.
+
+    One of them at least is to be inside its box, and so holds b. Entries (owner[j], removed[j]) of
+    U may have any weight. `room` is the rounding of a box.
+    """
+    cdef Py_ssize_t i, j, k, m = U.shape[0], n = U.shape[1]
+    cdef long long wrong, inside
+    wrongs, insides = np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
+    cdef long long[::1] n_wrong = wrongs, n_inside = insides
+    with nogil:
+        for k in range(m):
+            wrong, inside = 0, 0
+            for i in range(n):
+                wrong += _is_wrong(U[k, i], r[k, i], lo[i], hi[i], room[i], enough[i])
+                inside += _is_inside(U[k, i], lo[i], hi[i], room[i])
+            n_wrong[k], n_inside[k] = wrong, inside
+        for j in range(removed.shape[0]):
+            k, i = owner[j], removed[j]
+            n_wrong[k] -= _is_wrong(U[k, i], r[k, i], lo[i], hi[i], room[i], enough[i])
+            n_inside[k] -= _is_inside(U[k, i], lo[i], hi[i], room[i])
+    return (wrongs == 0) & (insides > 0)
+
+
+def last_outside(const double[:, ::1] r, const double[::1] floor, const double[::1] ceiling):
+    """For each row of r the last entry that is not between floor and ceiling, or -1."""
+    cdef Py_ssize_t i, k, n = r.shape[1]
+    cdef long long outside
+    out = np.full(r.shape[0], -1, dtype=np.int64)
+    cdef long long[::1] last = out
+    with nogil:
+        for k in range(r.shape[0]):
+            outside = 0
+            for i in range(n):
+                outside += not ((r[k, i] >= floor[i]) & (r[k, i] <= ceiling[i]))
+            i = n
+            while outside > 0:
+                i -= 1
+                if not (r[k, i] >= floor[i] and r[k, i] <= ceiling[i]):
+                    last[k], outside = i, 0
     return out

@@ -18,6 +18,9 @@ column instead of a product with all columns of the margin, and T is never writt
 
 A newcomer is one row more, x, at the last place: its column is given, and its row of T is the same
 but for signs, T_xN = T_Nx' and T_xS = -T_Sx'.
+
+A removal may *follow* the first rows only, those that can meet their conditions; what the others
+do has no part in it. If the row that goes is not among those, it has the last place meanwhile.
 """
 
 from libc.math cimport INFINITY, fabs
@@ -48,7 +51,8 @@ cdef class Pivots:
 
     Index 0 is b, but in the arrays that are given. z is what the tableau answers for: b, u in the
     margin, r elsewhere. A row meets its condition where z leaves (bottom, top): the box of a row
-    of the margin, r = 0 of others. The last place is that of a newcomer, if there is one.
+    of the margin, r = 0 of others. The last place, after the rows that are followed, is that of a
+    newcomer, if there is one.
     """
 
     cdef const double[:, ::1] _column      # _column[_slot[j]] is column j of T, if it is there
@@ -61,6 +65,8 @@ cdef class Pivots:
     cdef unsigned char[::1] _role
     cdef double[:, ::1] _pivot_columns     # column p_k of the tableau before pivot k
     cdef Py_ssize_t[::1] _pivots
+    cdef Py_ssize_t _n                     # entries of z: b, the rows that are followed, the last
+    cdef bint _last_is_taken
     cdef Py_ssize_t _n_pivots
     cdef readonly double remaining         # of the motion
     cdef readonly Py_ssize_t breakpoints
@@ -86,13 +92,17 @@ cdef class Pivots:
         self._pivot_columns = np.empty((most, n))
         self._pivots = np.empty(most, dtype=np.intp)
 
+    def use(self, columns, slot):
+        """Go on with other columns of the same tableau: more, or longer ones."""
+        self._column, self._slot = columns, slot
+
     # -- any motion, stretch by stretch ----------------------------------------------------------
 
     def set_out(self, x, double length):
         """Start from the optimum at rates x of b, of u in the margin, and of r elsewhere."""
-        self._start(length)
+        self._start(self._u.shape[0] - 1, length)
         self.x[:] = x
-        self._x[self._x.shape[0] - 1] = 0.0
+        self._x[self._n - 1] = 0.0
 
     def stretch(self):
         """To the next breakpoint: the row that meets its condition, or -1 at the arrival."""
@@ -100,7 +110,7 @@ cdef class Pivots:
         cdef Py_ssize_t row
         with nogil:
             row = self._next(&step)
-            axpy(self._z.shape[0], step, &self._x[0], &self._z[0])
+            axpy(self._n, step, &self._x[0], &self._z[0])
             self.remaining = self.remaining - step if row >= 0 else 0.0
         return row - 1 if row >= 0 else -1
 
@@ -121,17 +131,17 @@ cdef class Pivots:
     @property
     def z(self):
         """b, less what it was, and u in the margin, r elsewhere."""
-        return np.asarray(self._z)[:self._z.shape[0] - 1]
+        return np.asarray(self._z)[:self._n - 1]
 
     @property
     def x(self):
         """Their rates."""
-        return np.asarray(self._x)[:self._x.shape[0] - 1]
+        return np.asarray(self._x)[:self._n - 1]
 
     @property
     def role(self):
         """The roles of rows."""
-        return np.asarray(self._role)[1:self._role.shape[0] - 1]
+        return np.asarray(self._role)[1:self._n - 1]
 
     # -- newcomers -------------------------------------------------------------------------------
 
@@ -147,8 +157,9 @@ cdef class Pivots:
         r is its residual, [lo, hi] its box; if it `stops`, then where its residual is 0. With
         way = 0 it rests at 0, and joins the margin if its residual comes to that.
         """
-        cdef Py_ssize_t x = self._z.shape[0] - 1
-        self._start(1.0)
+        self._start(self._u.shape[0] - 1, 1.0)
+        cdef Py_ssize_t x = self._n - 1
+        self._last_is_taken = True
         self._lo[x - 1], self._hi[x - 1] = lo, hi
         self._z[x] = r
         self._x[:] = 0.0
@@ -166,7 +177,7 @@ cdef class Pivots:
 
     def arrive(self, double u, double dd):
         """The newcomer is at r = 0 with weight u: the margin holds it there from now on."""
-        cdef Py_ssize_t x = self._z.shape[0] - 1
+        cdef Py_ssize_t x = self._n - 1
         if not self._pivot(x):
             return False
         self._become(x, _MARGIN)
@@ -178,7 +189,7 @@ cdef class Pivots:
     @property
     def newcomer(self):
         """The role of the newcomer, and its weight in the margin, its residual elsewhere."""
-        cdef Py_ssize_t x = self._z.shape[0] - 1
+        cdef Py_ssize_t x = self._n - 1
         return self._role[x], self._z[x]
 
     def weigh(self, double[::1] u):
@@ -187,26 +198,50 @@ cdef class Pivots:
 
     # -- removals --------------------------------------------------------------------------------
 
-    def remove(self, const long long[::1] rows, double dd, double[::1] u, bint ask, double t):
-        """Drive rows out of the optimum while sum u moves by dd.
+    def remove(self, const long long[::1] rows, const long long[::1] first, Py_ssize_t width,
+               const double[::1] own, const double[::1] dd, bint ask, const double[::1] t,
+               double[:, ::1] u):
+        """Drive samples out of the optimum, one after the other, while sum u moves by dd.
 
-        Returns how it ended, the change of b, and the part of the motion that was left. The
-        weights at the end come in `u`. With `ask` it may end where r + t of the first row has
-        changed its sign.
+        Those of sample k are rows[first[k]: first[k + 1]]; own[j] is T_jj of row j. The first
+        `width` rows are followed, and their weights at the end come in u[k]. With `ask` it may end
+        where r + t of a sample's first row has changed its sign.
+
+        Returns, by sample: how it ended, the change of b, the part of the motion that was left,
+        the breakpoints, and the row whose column is missing.
         """
-        cdef int end
+        cdef Py_ssize_t k, m = dd.shape[0]
+        ends, breakpoints, missing = (np.zeros(m, dtype=np.int64) for _ in range(3))
+        changes, parts = np.zeros(m), np.zeros(m)
+        cdef long long[::1] end = ends, passed = breakpoints, lack = missing
+        cdef double[::1] db = changes, part = parts
         with nogil:
-            end = self._remove(rows, dd, ask, t)
-            self._weights(u)
-        return end, self._z[0], self.remaining
+            for k in range(m):
+                self._start(width, 1.0)
+                end[k] = self._remove(&rows[first[k]], first[k + 1] - first[k], own, dd[k], ask,
+                                      t[k])
+                self._weights(u[k])
+                db[k], part[k] = self._z[0], self.remaining
+                passed[k], lack[k] = self.breakpoints, self.missing
+        return ends, changes, parts, breakpoints, missing
 
-    cdef int _remove(self, const long long[::1] rows, double dd, bint ask, double t
-                     ) noexcept nogil:
-        cdef Py_ssize_t i, k, row, idle = 0, n = self._z.shape[0]
+    cdef int _remove(self, const long long* rows, Py_ssize_t n_rows, const double[::1] own,
+                     double dd, bint ask, double t) noexcept nogil:
+        cdef Py_ssize_t i, k, row, last = -1, idle = 0, n = self._n, asked = rows[0] + 1
         cdef double step, before
-        self._start(1.0)
-        for k in range(rows.shape[0]):
+        for k in range(n_rows):
             i = rows[k] + 1
+            if i < n - 1 or self._u[i - 1] == 0.0:
+                continue
+            if last >= 0:
+                return _GIVEN_UP
+            last = i
+            if not self._take_last_place(i, own[i - 1]):
+                return _MISSING
+        for k in range(n_rows):
+            i = rows[k] + 1
+            if i >= n - 1:
+                continue
             if self._role[i] == _MARGIN:
                 if not self._pivot(i):
                     return _MISSING if self.missing >= 0 else _GIVEN_UP
@@ -216,36 +251,62 @@ cdef class Pivots:
             self._x[i] = 0.0
         if dd != 0.0:
             self._add_column(0, dd)
-        for k in range(rows.shape[0]):
-            if self._role[rows[k] + 1] == _LEAVING and not self._add_column(
-                    rows[k] + 1, -self._u[rows[k]]):
+        for k in range(n_rows):
+            i = rows[k] + 1
+            if self._u[i - 1] != 0.0 and not self._add_column(
+                    n - 1 if i == last else i, -self._u[i - 1]):
                 return _MISSING
+        if asked >= n - 1:
+            ask, asked = ask and asked == last, n - 1
         while True:
             row = self._next(&step)
-            before = self._z[rows[0] + 1] + t
+            before = self._z[asked] + t
             axpy(n, step, &self._x[0], &self._z[0])
             self.remaining -= step
             if row < 0:
                 self.remaining = 0.0
                 return _ARRIVED
-            if ask and before * (self._z[rows[0] + 1] + t) < 0.0:
+            if ask and before * (self._z[asked] + t) < 0.0:
                 return _DECIDED
             self.breakpoints += 1
             idle = idle + 1 if step <= 0.0 else 0
             if idle > PATIENCE or not self._meet(row):
                 return _MISSING if self.missing >= 0 else _GIVEN_UP
 
-    cdef void _start(self, double length) noexcept nogil:
-        cdef Py_ssize_t n = self._z.shape[0]
+    cdef bint _take_last_place(self, Py_ssize_t row, double own) noexcept nogil:
+        """Give the last place to a row that is not followed, as it goes; T_jj of it is `own`."""
+        cdef Py_ssize_t i, last = self._n - 1
+        cdef const double* column
+        if self._slot[row] < 0:
+            self.missing = row - 1
+            return False
+        column = &self._column[self._slot[row], 0]
+        for i in range(last):
+            self._own_column[i] = column[i]
+            self._own_row[i] = -column[i] if self._role_first[i] == _MARGIN else column[i]
+        self._own_column[last] = own
+        self._z[last] = self._z_first[row]
+        self._become(last, _LEAVING)
+        self._last_is_taken = True
+        return True
+
+    cdef void _start(self, Py_ssize_t width, double length) noexcept nogil:
+        """Begin at the optimum, where the first `width` rows are followed."""
+        cdef Py_ssize_t n = width + 1
         memcpy(&self._z[0], &self._z_first[0], n * sizeof(double))
         memcpy(&self._bottom[0], &self._bottom_first[0], n * sizeof(double))
         memcpy(&self._top[0], &self._top_first[0], n * sizeof(double))
         memcpy(&self._role[0], &self._role_first[0], n)
+        self._n = n + 1
+        self._z[n] = 0.0
+        self._become(n, _PINNED)
+        self._last_is_taken = False
         self._n_pivots, self.remaining, self.breakpoints, self.missing = 0, length, 0, -1
 
     cdef void _weights(self, double[::1] u) noexcept nogil:
+        """Write the weights of the rows that are followed."""
         cdef Py_ssize_t i
-        for i in range(1, u.shape[0] + 1):
+        for i in range(1, self._n - 1):
             if self._role[i] == _MARGIN:
                 u[i - 1] = self._z[i]
             elif self._role[i] == _LEAVING:
@@ -262,9 +323,9 @@ cdef class Pivots:
         cdef Py_ssize_t i, row
         cdef double most = 0.0, weight = 0.0, rate
         row = self._first(step, &rate, 0.0, 0.0)
-        if row < 0 or rate > STILL * asum(self._x.shape[0], &self._x[0]):
+        if row < 0 or rate > STILL * asum(self._n, &self._x[0]):
             return row
-        for i in range(1, self._z.shape[0]):
+        for i in range(1, self._n):
             if self._role[i] == _MARGIN:
                 weight += fabs(self._x[i])
             else:
@@ -277,7 +338,7 @@ cdef class Pivots:
         cdef Py_ssize_t i, row = -1
         cdef double eta = self.remaining, reach, rate, way, end
         best[0], reach = 0.0, eta * (1.0 + 1e-12)
-        for i in range(1, self._z.shape[0]):
+        for i in range(1, self._n):
             end = self._z[i] + reach * self._x[i]
             if self._bottom[i] < end < self._top[i]:
                 continue
@@ -332,7 +393,7 @@ cdef class Pivots:
 
     cdef bint _current(self, Py_ssize_t j, double* out) noexcept nogil:
         """Column j of the tableau after the pivots made so far; False if it is missing."""
-        cdef Py_ssize_t i, k, p, n = self._z.shape[0]
+        cdef Py_ssize_t i, k, p, n = self._n
         cdef double* column
         if j == n - 1:
             memcpy(out, &self._own_column[0], n * sizeof(double))
@@ -341,7 +402,7 @@ cdef class Pivots:
             return False
         else:
             memcpy(out, &self._column[self._slot[j], 0], (n - 1) * sizeof(double))
-            out[n - 1] = self._own_row[j]
+            out[n - 1] = self._own_row[j] if self._last_is_taken else 0.0
         for k in range(self._n_pivots):
             p, column = self._pivots[k], &self._pivot_columns[k, 0]
             if p == j:
@@ -355,11 +416,11 @@ cdef class Pivots:
     cdef void _reply(self, double* x, const double* column, Py_ssize_t p) noexcept nogil:
         """What a combination of columns becomes by a pivot on p, none of them p's."""
         cdef double ratio = x[p] / column[p]
-        axpy(self._z.shape[0], -ratio, column, x)
+        axpy(self._n, -ratio, column, x)
         x[p] = -ratio
 
     cdef bint _add_column(self, Py_ssize_t j, double factor) noexcept nogil:
         if not self._current(j, &self._work[0]):
             return False
-        axpy(self._z.shape[0], factor, &self._work[0], &self._x[0])
+        axpy(self._n, factor, &self._work[0], &self._x[0])
         return True

@@ -20,13 +20,13 @@ import numpy.typing as npt
 from adiabat._core.ratio import FALLING, HIGH, LOW, MARGIN, RISING
 from adiabat._core.tableau import Pivots
 from adiabat.engine.machine import DEPENDENT
-from adiabat.engine.tableau import MOST_PIVOTS, Tableau
+from adiabat.engine.tableau import MOST_PIVOTS, Tableau, balanced
 from adiabat.engine.trial import INSIDE
 from adiabat.typing import FloatArray, IntArray
 
 # Stretches without advance before a newcomer is given up.
 MOST_IDLE = 4
-NONE_REMOVED: IntArray = np.empty((0, 2), dtype=np.int64)
+NONE: IntArray = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,11 @@ class Newcomers:
         self, U: FloatArray, db: FloatArray, u: FloatArray, number: IntArray, total: FloatArray
     ) -> tuple[npt.NDArray[np.bool_], FloatArray, FloatArray]:
         """Whether each state is optimal for the rows, r of the rows, and f at the newcomer."""
-        kernel = self._kernel[number]
-        good, r = self._tableau.optimal(U, db, NONE_REMOVED, u - total, u[:, None] * kernel)
-        change = np.einsum("ij,ij->i", U - self._tableau.u, kernel)
-        return good, r, self._f[number] + change + u * self._own[number] + db
+        tableau, kernel = self._tableau, self._kernel[number]
+        change = U - tableau.u
+        r = tableau.residuals(change, db, 0, self._machine.n)
+        r += u[:, None] * kernel
+        good = tableau.optimal(U, r, NONE, NONE)
+        good &= balanced(change.sum(axis=1), u - total, np.abs(U).sum(axis=1))
+        f = self._f[number] + np.einsum("ij,ij->i", change, kernel)
+        return good, r, f + u * self._own[number] + db

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.isotonic import isotonic_regression
 
@@ -28,6 +27,11 @@ from adiabat.typing import BoolArray, FloatArray
 CALIBRATIONS = ("sigmoid", "isotonic", "venn_abers")
 # Probabilities that are coupled stay so far away from 0 and 1.
 LEAST = 1e-7
+# Steps of Newton's method for a sigmoid, halvings of one, and the part of the loss that the last of
+# them promises to gain: what is left is its square.
+MOST_STEPS = 100
+MOST_HALVINGS = 40
+LAST_GAIN = 1e-10
 
 
 class Sigmoid:
@@ -39,18 +43,44 @@ class Sigmoid:
         self._scale = float(np.abs(values).max(initial=0.0)) or 1.0
         x = values / self._scale
 
-        def loss(line: FloatArray) -> tuple[float, FloatArray]:
-            z = line[0] * x + line[1]
-            terms = target * log_expit(z) + (1.0 - target) * log_expit(-z)
-            pull = weight * (expit(z) - target)
-            return -float(weight @ terms), np.array([pull @ x, pull.sum()])
-
         start = np.array([0.0, np.log((many + 1.0) / (few + 1.0))])
-        self._line = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
+        self._line = _most_likely_line(x, target, weight, start)
 
     def __call__(self, f: FloatArray) -> FloatArray:
         """Probabilities of the second class."""
         return np.asarray(expit(self._line[0] * f / self._scale + self._line[1]))
+
+
+def _most_likely_line(
+    x: FloatArray, target: FloatArray, weight: FloatArray, line: FloatArray
+) -> FloatArray:
+    """(a, c) of the sigmoid of a x + c that is most likely, by Newton's method from a first line.
+
+    The loss is convex, and strictly so unless all x are equal: then the nearest one is taken.
+    """
+    columns = np.column_stack([x, np.ones(len(x))])
+
+    def loss(line: FloatArray) -> float:
+        z = columns @ line
+        return -float(weight @ (target * log_expit(z) + (1.0 - target) * log_expit(-z)))
+
+    best = loss(line)
+    for _ in range(MOST_STEPS):
+        p = expit(columns @ line)
+        slope = columns.T @ (weight * (p - target))
+        curvature = columns.T @ ((weight * p * (1.0 - p))[:, None] * columns)
+        step = -np.linalg.lstsq(curvature, slope, rcond=None)[0]
+        if -(slope @ step) <= LAST_GAIN * best:
+            return np.asarray(line + step)
+        for halving in range(MOST_HALVINGS):
+            tried = line + step * 0.5**halving
+            found = loss(tried)
+            if found < best:
+                break
+        else:
+            break
+        line, best = tried, found
+    return line
 
 
 class Isotonic:

@@ -19,7 +19,8 @@ from joblib import Parallel, delayed
 from sklearn.utils import gen_batches
 
 from adiabat.engine.machine import Machine
-from adiabat.engine.tableau import Remover, Tableau
+from adiabat.engine.removals import Remover, removal_tableau
+from adiabat.engine.tableau import Tableau
 from adiabat.engine.threads import blas_held
 from adiabat.engine.trial import INSIDE, Removal, Trial
 from adiabat.estimators.kernel.model import Model
@@ -142,7 +143,7 @@ def _by_machine(units: list[Unit]) -> list[list[Unit]]:
 def _tableau(estimator: Any, column: int) -> Tableau | None:
     model: Model = estimator._model
     _, machine = model.machines[column]
-    return Tableau.of(machine, model.solver.tol)
+    return removal_tableau(machine, model.solver.tol)
 
 
 def _remove_share(
@@ -205,7 +206,7 @@ class _Leaver:
 
     def removals(self, places: list[int], ask: bool) -> list[Removal]:
         """What becomes of f at each sample; `ask`: as far as its sign is certain."""
-        rows = [self._rows(place) for place in places]
+        rows = self._rows(places)
         totals = [self._total(place) for place in places]
         found: list[Removal | None] = [None] * len(places)
         if self._remover is not None:
@@ -223,10 +224,11 @@ class _Leaver:
             return removal
         return replace(removal, elsewhere=self._trial.elsewhere(self._points))
 
-    def _rows(self, place: int) -> IntArray:
-        position = self._model.position[place]
-        first, last = np.searchsorted(self._at, [position, position + 1])
-        return self._by_sample[first:last]
+    def _rows(self, places: list[int]) -> list[IntArray]:
+        """The rows of each sample."""
+        positions = self._model.position[places]
+        first, last = np.searchsorted(self._at, positions), np.searchsorted(self._at, positions + 1)
+        return [self._by_sample[i:j] for i, j in zip(first.tolist(), last.tolist(), strict=True)]
 
     def _total(self, place: int) -> float:
         """The sum of weights that the machine has on the other samples."""
