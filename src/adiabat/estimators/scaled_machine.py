@@ -26,6 +26,7 @@ from adiabat.estimators.arguments.validation import (
     require_force,
     same_parameter,
 )
+from adiabat.estimators.files.pickles import Pickled
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.plan import after
@@ -47,7 +48,7 @@ from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.typing import FloatArray, IntArray
 
 
-class ScaledMachine(BaseEstimator):
+class ScaledMachine(Pickled, BaseEstimator):
     """What a pipeline holds, and how it changes: all of it, or an exception and nothing."""
 
     estimator: Any
