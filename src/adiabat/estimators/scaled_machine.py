@@ -116,6 +116,12 @@ class ScaledMachine(Pickled, BaseEstimator):
         started: float, trace: bool = False, whole: bool = False,
     ) -> None:  # fmt: skip
         """A new model from a first batch; `whole` if it is not the first of a stream."""
+        if hasattr(self.estimator, "feature_map"):
+            kind = type(self.estimator).__name__
+            raise ValueError(
+                f"estimator={kind}(...) keeps no rows for a pipeline to scale anew; give it the "
+                f"scaler itself, as {kind}(feature_map=StandardScaler())"
+            )
         self._validate_params()
         machine = clone(self.estimator)
         if machine.kernel == "precomputed":
