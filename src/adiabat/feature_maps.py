@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from adiabat._core.kernel_values import multiply
 from adiabat.inputs import require_csr
 from adiabat.kernels import make_kernel
+from adiabat.preprocessing.basis import FILL_GAPS, is_linear, same_settings
 from adiabat.typing import FloatArray
 
 __all__ = ["Linear", "Nystroem", "Polynomial", "RandomFourier"]
@@ -266,13 +267,20 @@ def spelled_out(X: Any) -> FloatArray:
 
 def mapped(feature_map: Any, X: Any) -> FloatArray:
     """Features of checked rows, dense; of no map, the rows themselves."""
-    return spelled_out(X if feature_map is None else feature_map.transform(X))
+    if not is_linear(feature_map):
+        return spelled_out(X if feature_map is None else feature_map.transform(X))
+    phi = spelled_out(feature_map.transform(spelled_out(X) if sp.issparse(X) else X))
+    if np.isnan(phi).any():
+        raise ValueError(f"X has gaps that nothing fills; {FILL_GAPS}")
+    return phi
 
 
 def same_map(one: Any, other: Any) -> bool:
     """Whether two feature maps, or None for none, have the same meaning."""
     if one is other:
         return True
+    if is_linear(one):
+        return same_settings(one, other)
     if type(one) is not type(other) or not hasattr(one, "get_params"):
         return False
     mine, theirs = one.get_params(), other.get_params()

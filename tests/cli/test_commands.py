@@ -218,3 +218,8 @@ def test_a_restored_model_says_what_it_cannot_know(folder):
     assert ask(f"verify n --expect-head {head}")[0] == output.CHECK_FAILED
     Path("list").write_text("person-00001\n")
     assert "Erased 1 row again." in call("restore monday k --erased-since list").stdout
+
+
+def test_an_option_that_is_nearly_one_is_suggested(folder):
+    refused = call("learn m more.csv --skp-known")
+    assert refused.exit_code == output.USAGE and "--skip-known" in refused.stderr

@@ -41,8 +41,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_walk_with_categories_and_gaps_from_init_to_receipt(folder):
-    made = call("init", "m", "--from", "a.csv", "--label", "good")
+@pytest.mark.parametrize("task", ["svc", "lssvc"])
+def test_a_walk_with_categories_and_gaps_from_init_to_receipt(folder, task):
+    made = call("init", "m", "--task", task, "--from", "a.csv", "--label", "good")
     assert made.exit_code == 0, made.output
     for said in (
         "id: name",
@@ -74,9 +75,10 @@ def test_a_walk_with_categories_and_gaps_from_init_to_receipt(folder):
     assert ask("revise", "m", "fix.csv")["revised"] == 2
     checked = ask("verify", "m", "--retrain")
     assert checked["ok"] and checked["retrained"]["largest_difference"] < 1e-9
-    for line in ("report m -o r.html", "loo m --hold-scaling", "retune m --C 3", "export m -o e"):
+    retune = "retune m --C 3" if task == "svc" else "retune m --rho 3"
+    for line in ("report m -o r.html", "loo m --hold-scaling", retune, "export m -o e"):
         assert call(*line.split()).exit_code == 0, line
-    assert len(adiabat.load("e").ids_) == 31
+    assert len(adiabat.load("e")._model) == 31
 
 
 def test_all_problems_are_listed_at_once(folder):

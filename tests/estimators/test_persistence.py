@@ -382,3 +382,17 @@ def test_pickles_can_be_written_while_another_thread_predicts() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("name", ["SVC", "LSSVC", "KernelLSSVC", "IncrementalPipeline"])
+def test_a_pickle_says_its_format(name: str) -> None:
+    kind = getattr(adiabat, name)
+    model = kind(adiabat.SVC()) if name == "IncrementalPipeline" else kind()
+    model.fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    state = model.__getstate__()
+    assert state["_pickle_format"] == 1
+    old = object.__new__(kind)  # from before there was a format
+    old.__setstate__({key: value for key, value in state.items() if key != "_pickle_format"})
+    assert old.predict([[2.0]]).tolist() == [1] and "_pickle_format" not in vars(old)
+    with pytest.raises(ValueError, match="format 2, and this version of adiabat reads up to 1"):
+        object.__new__(kind).__setstate__({**state, "_pickle_format": 2})

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
 
 from adiabat import (
     LSSVC,
@@ -18,10 +19,13 @@ from adiabat import (
     SVC,
     SVDD,
     SVR,
+    ColumnTransformer,
     IncrementalPipeline,
     KernelLSSVC,
     KernelLSSVR,
     OneClassSVM,
+    OneHotEncoder,
+    SimpleImputer,
     StandardScaler,
 )
 from adiabat.feature_maps import Polynomial, RandomFourier
@@ -39,6 +43,11 @@ AT = RNG.standard_normal((5, 3))
 def models() -> dict[str, Any]:
     """Every estimator, small, after an update; each kind of row, target and id at least once."""
     two = (Z > 0.0).astype(int)
+    table = np.column_stack([np.where(X[:, :2] > 2.0, np.nan, X[:, :2]), np.round(X[:, 2])])
+    columns = ColumnTransformer([
+        ("filled", make_pipeline(SimpleImputer(), StandardScaler()), [0, 1]),
+        ("kinds", OneHotEncoder(handle_unknown="ignore"), [2]),
+    ])  # fmt: skip
     gram = X @ X.T
     return {
         "svc": SVC(C=3.0, class_weight="balanced").fit(X, LABELS, WEIGHT, IDS).forget(["id-3"]),
@@ -50,6 +59,7 @@ def models() -> dict[str, Any]:
         "svdd": SVDD(C=0.2).fit(X).forget([1]),
         "lssvc": LSSVC(rho=0.5).fit(X, LABELS).forget(X[:1], LABELS[:1]),
         "lssvc-hashes": LSSVC(remember="hashes").fit(X, two).forget(X[:1], two[:1]),
+        "lssvc-table": LSSVC(feature_map=columns).fit(table, two).forget(table[:1], two[:1]),
         "lssvr": LSSVR(feature_map=Polynomial(degree=2)).fit(X, np.column_stack([Z, X[:, 1]])),
         "lssvr-fourier": LSSVR(
             feature_map=RandomFourier(n_components=8, gamma=0.5, seed=0)

@@ -45,4 +45,5 @@ def test_a_golden_file_decides_as_it_did(name, tmp_path):
     now = read_archive(tmp_path / "again.adiabat")
     assert same_but_for_what_is_new(then[0], now[0])
     assert then[1].keys() == now[1].keys()
-    assert all(np.array_equal(then[1][key], now[1][key]) for key in then[1])
+    for key, array in then[1].items():  # a gap is counted as the value NaN
+        assert np.array_equal(array, now[1][key], equal_nan=array.dtype.kind == "f"), key

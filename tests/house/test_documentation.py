@@ -60,3 +60,16 @@ def test_every_page_is_reached_from_the_landing_page():
             todo += [line.strip() for line in block.splitlines() if line.strip()]
     pages = {path.stem for path in docs.glob("*.md")} - {"gallery"}
     assert pages == reached
+
+
+def test_every_variable_of_the_environment_is_on_the_page_of_settings():
+    sources = [*(ROOT / "src").rglob("*.py"), ROOT / "src/adiabat/_core/simd.pyx"]
+    read = {
+        name
+        for path in sources
+        for name in re.findall(r"[\"'`](ADIABAT_[A-Z_]+)", path.read_text(encoding="utf-8"))
+    }
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`(ADIABAT_[A-Z_]+)", page))
+    assert len(read) >= 5 and read <= listed
+    assert listed - read <= {"ADIABAT_DATA"}  # of benchmarks

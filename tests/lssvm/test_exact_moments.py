@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from adiabat.lssvm.exact_moments import ExactMoments
+from adiabat.lssvm.linear_images import image_moments
 from adiabat.lssvm.moments import NotConverged
 
 WIDTH = 3
@@ -89,3 +90,27 @@ def test_sums_beyond_float64_are_refused() -> None:
     found.add(np.array([[1e200]]), np.zeros((1, 0)), None)
     with pytest.raises(NotConverged, match="overflow"):
         found.rounded(1.0)
+
+
+def test_moments_of_linear_images_are_rounded_once():
+    rng = np.random.default_rng(5)
+    X, t, s = 1e6 + rng.standard_normal((40, 3)), rng.standard_normal((40, 2)), rng.random(40)
+    sums = ExactMoments(3, 2)
+    sums.add(X, t, s)
+    mean, third = Fraction(float(X[:, 0].mean())), Fraction(1, 3)
+    forms = [[(0, third), (3, -mean * third)], [(1, Fraction(2)), (2, third)], [(2, Fraction(1))]]
+    found = image_moments(sums, sums.whole(), forms, 1e-9)
+    rows = [
+        [Fraction(value) for value in [*x, 1.0, *y]] for x, y in zip(X.tolist(), t, strict=True)
+    ]
+    images = [
+        [*(sum(factor * row[place] for place, factor in form) for form in forms), *row[3:]]
+        for row in rows
+    ]
+    parts = [found.hi, found.lo, *([] if found.rest is None else found.rest)]
+    for i in range(6):
+        for j in range(i, 6):
+            exact = sum(Fraction(w) * z[i] * z[j] for w, z in zip(s.tolist(), images, strict=True))
+            off = abs(sum(Fraction(float(part[i, j])) for part in parts) - exact)
+            assert off <= abs(exact) / 2 ** (52 * len(parts))
+    assert (found.n, found.n_heavy, found.width, found.n_targets) == (40, 40, 3, 2)

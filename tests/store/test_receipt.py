@@ -84,3 +84,21 @@ def test_a_page_escapes_what_it_is_given(store):
     store.forget("person-00003", reference="<script>alert(1)</script>")
     page = receipt_page(store.receipt("<script>alert(1)</script>"))
     assert "<script" not in page and "&lt;script&gt;" in page
+
+
+def test_a_receipt_is_for_people_who_know_nothing_of_models(store):
+    store.forget(["person-00003"], reference="DSR-118")
+    found = store.receipt("DSR-118")
+    page = receipt_page(found)
+    lead = page.index('class="lead"')
+    assert lead < page.index("<dl") and lead < page.index("<table")
+    assert "At the request filed as DSR-118, 1 record was erased from the model “model”" in page
+    assert found["store"] == store.log()[0].hash and found["store"] in page
+    assert lead < page.index("This receipt is not signed") < page.index("<dl")
+    for check in found["verified"]["checks"]:
+        assert f"{check}: holds" in page
+    assert "How anybody can verify it" in page
+    assert f"adiabat verify FOLDER --retrain --expect-head {found['verified']['head']}" in page
+    for term in ("optimum", "residual", "held fixed", "head", "commitment", "signature"):
+        assert f"<dt>{term}</dt>" in page
+    assert "@media print" in page and "overflow-wrap" in page

@@ -22,7 +22,8 @@ _TASKS: Final = (
 )  # fmt: skip
 
 
-_WITHOUT_ROWS: Final = ("lssvc", "lssvr", "kernel-lssvc", "kernel-lssvr")
+# Tasks whose rows cannot be scaled, or filled, anew.
+_AS_GIVEN: Final = ("kernel-lssvc", "kernel-lssvr")
 
 
 def init(
@@ -99,7 +100,8 @@ def init(
             id_column = found.id
             ignored = found.names("ignored")
             categories = {name: categories.get(name) for name in found.names("category")}
-            if task not in _WITHOUT_ROWS:
+            mapped = task in ("lssvc", "lssvr") and kernel not in (None, "linear")
+            if task not in _AS_GIVEN and not mapped:
                 impute, scaling = impute or "median", scaling or "exact"
         store = create_store(
             model,

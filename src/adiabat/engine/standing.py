@@ -45,7 +45,7 @@ def _standing(machine: Machine, change: RowChange) -> FloatArray | None:
         return None
     if not _is_anchored(machine) or np.any(machine.in_margin[gone]):
         return None
-    held = (values[gone] for values in (machine.r, machine.u, machine.t, machine.lo, machine.hi))
+    held = machine.r[gone], machine.u[gone], machine.t[gone], machine.lo[gone], machine.hi[gone]
     if not adds_nothing(*held, machine.common):
         return None
     r = machine.residuals_of(change)

@@ -396,26 +396,26 @@ class KernelMachine(SampleKeeper[Model]):
         """
         save(self, path)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def _packed(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         if "_model" in state:
             state["_model"] = pack(state["_model"])
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def _unpack(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_model" in state:
             self._model = unpack(state["_model"])
 
     def _to_file(self) -> tuple[Manifest, Arrays]:
         """Manifest and arrays for a model file."""
-        return content(self.__getstate__())
+        return content(self._packed())
 
     @classmethod
     def _from_file(cls, manifest: Manifest, arrays: Arrays) -> Any:
         """The estimator of a model file; ValueError if the file makes no sense."""
         estimator = cls()
-        estimator.__setstate__(state_from(manifest, arrays, set(estimator.get_params())))
+        estimator._unpack(state_from(manifest, arrays, set(estimator.get_params())))
         estimator._validate_params()
         estimator._after_change()
         # Kernel values, residuals and verdict were all made anew from the rows just now.

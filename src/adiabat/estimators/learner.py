@@ -24,6 +24,7 @@ from adiabat.estimators.arguments.validation import (
     same_parameter,
     were_checked,
 )
+from adiabat.estimators.files.pickles import Pickled
 
 M = TypeVar("M", bound=Sized)
 
@@ -33,7 +34,7 @@ OF_THE_KERNEL = ("kernel", "degree", "gamma", "coef0")
 WITH_GAMMA = ("rbf", "poly", "laplacian", "chi2")
 
 
-class Learner(BaseEstimator, Generic[M]):
+class Learner(Pickled, BaseEstimator, Generic[M]):
     """An estimator that changes its model instead of fitting it anew."""
 
     _model: M

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
 from adiabat.engine.report import UpdateReport
 from adiabat.engine.threads import blas_held
-from adiabat.errors import NotLearnedError, NotOptimalError
 from adiabat.estimators.arguments.validation import (
     check_rows,
     check_weights,
@@ -42,15 +42,19 @@ from adiabat.estimators.least_squares.analysis import (
     rho_path,
 )
 from adiabat.estimators.least_squares.files import content, estimator_from
+from adiabat.estimators.least_squares.following import Following
 from adiabat.estimators.least_squares.merge import joined_moments, require_like
 from adiabat.estimators.least_squares.row_hashes import Content, RowHashes
-from adiabat.estimators.least_squares.rows import Rows, TargetPlan, added_none, require_moments
+from adiabat.estimators.least_squares.rows import Rows, TargetPlan, added_none
+from adiabat.estimators.least_squares.solving import followed, resolved, solved
+from adiabat.estimators.pipeline.mixed_rows import check_mixed_rows
 from adiabat.estimators.what_if.results import LeaveOneOut, LeaveOneOutRegression
 from adiabat.feature_maps import description, mapped, same_map
-from adiabat.lssvm.auxiliary import IndefiniteMatrix
-from adiabat.lssvm.evidence import certify, require_possible
-from adiabat.lssvm.machine import Batch, LeastSquares, gather
-from adiabat.lssvm.moments import Moments, NotConverged
+from adiabat.lssvm.evidence import certify
+from adiabat.lssvm.machine import Batch, LeastSquares
+from adiabat.preprocessing.basis import is_linear, require_linear
+from adiabat.preprocessing.composition import at_positions
+from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.typing import FloatArray
 
 _HELD = ("rho", "feature_map", "fit_intercept", "remember")
@@ -60,6 +64,8 @@ class LeastSquaresMachine(Learner[LeastSquares]):
     """Base of the estimators that keep the moments of their rows and no row."""
 
     _map: Any
+    #: The moments of the rows as given, if the map follows them.
+    _following: Following | None = None
     #: Hashes of the rows in the model, or None if it does not remember them.
     _hashes: RowHashes | None
     _fixed_at_fit = ("feature_map", "fit_intercept", "remember")
@@ -289,7 +295,9 @@ class LeastSquaresMachine(Learner[LeastSquares]):
             self.set_params(**params)
             self._validate_params()
             before = self._model
-            self._model = self._resolved(before, before.moments.copy(), before.combine)
+            following = self._following
+            moments = following.moments(float(self.rho)) if following else before.moments.copy()
+            self._model = resolved(self, moments, before.combine)
             self._held_parameters = {**self._held_parameters, "rho": self.rho}
             self._report(self._model, started)
         return self.last_update_
@@ -330,7 +338,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         return cross_validate(self, rows, cv, groups, scoring, started)
 
     def leave_one_out(
-        self, X: Any, y: Any, sample_weight: Any = None
+        self, X: Any, y: Any, sample_weight: Any = None, *, hold_scaling: bool = False
     ) -> LeaveOneOut | LeaveOneOutRegression:
         """What each row would get from the model without it, in closed form.
 
@@ -338,6 +346,10 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         ----------
         X, y, sample_weight
             The rows that the model was trained on, all of them.
+        hold_scaling : bool, default=False
+            With a `feature_map` that follows the rows, each row is also taken out of the map, and
+            the model is solved once for each. True keeps the map of all rows: the closed form,
+            fast, and a little optimistic.
 
         Returns
         -------
@@ -345,7 +357,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
             As of :class:`SVC` and :class:`SVR`; its ids are the places in X. Removals are counted
             for rows that decide so much alone that the closed form would lose digits.
         """
-        return leave_one_out(self, own_rows(self, X, y, sample_weight))
+        return leave_one_out(self, own_rows(self, X, y, sample_weight), hold_scaling)
 
     def rho_path(
         self, rho: Any, X: Any = None, y: Any = None, sample_weight: Any = None
@@ -357,7 +369,8 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         rho : array of shape (n,)
             Values above 0.
         X, y, sample_weight : optional
-            The rows that the model was trained on, for the leave-one-out error of each rho.
+            The rows that the model was trained on, for the leave-one-out error of each rho, with
+            the feature map of all rows.
 
         Returns
         -------
@@ -428,6 +441,11 @@ class LeastSquaresMachine(Learner[LeastSquares]):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        if self._has_following_map():
+            given = get_tags(self.feature_map).input_tags
+            for name in ("allow_nan", "string", "categorical"):
+                setattr(tags.input_tags, name, getattr(given, name))
+            tags.input_tags.allow_nan &= not isinstance(self.feature_map, StandardScaler)
         return tags
 
     def _same_parameter(self, name: str, before: Any, now: Any) -> bool:
@@ -439,7 +457,17 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         added = self._rows(X, y, sample_weight, reset=True)
         if added.weights is not None:
             require_force(added.weights)
-        self._map = None if self.feature_map is None else self._fitted_map(added.X)
+        self._following = None
+        if self._has_following_map():
+            require_linear(self.feature_map)
+            self._map = at_positions(self.feature_map, X)  # fitted with the rows
+            if self.remember is not None and added.X.dtype == object:
+                raise ValueError(
+                    f"remember={self.remember!r} hashes numbers, and X has text; encode it as "
+                    "numbers first, or use remember=None"
+                )
+        else:
+            self._map = None if self.feature_map is None else self._fitted_map(added.X)
         self._hold()
         self.__dict__.pop("_model", None)
         self._hashes = RowHashes.empty() if self.remember == "hashes" else None
@@ -457,6 +485,10 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         """Features of checked rows, dense."""
         return mapped(self._map, X)
 
+    def _has_following_map(self) -> bool:
+        """Whether the map is of transformers that learn and unlearn with the rows."""
+        return is_linear(self.feature_map)
+
     def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> Rows:
         """Rows as scikit-learn checks them; none if X is None or has none."""
         if n_rows(X) == 0 and not reset:
@@ -469,6 +501,8 @@ class LeastSquaresMachine(Learner[LeastSquares]):
 
     def _check_rows(self, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
         # targets are checked by the subclass: here only that there is one for each row
+        if self._has_following_map() and not isinstance(self.feature_map, StandardScaler):
+            return check_mixed_rows(self, X, y, reset=reset, multi_output=True)
         return check_rows(self, X, y, reset=reset, multi_output=True)
 
     def _apply(
@@ -489,16 +523,22 @@ class LeastSquaresMachine(Learner[LeastSquares]):
             return
         plan = self._plan(added, removed)
         hashes = self._hashes_after(added, removed, approximate)
+        with blas_held():
+            if self._has_following_map():
+                model, following = followed(self, before, plan, added, removed, approximate)
+                self._map, self._following = following.transformer, following
+            else:
+                model = solved(self, before, plan, self._batches(added, removed, plan), approximate)
+        self._model, self._hashes = self._adopt(model, plan), hashes
+        self._report(self._model, started, n_added, n_removed, n_revised)
+
+    def _batches(self, added: Rows, removed: Rows, plan: TargetPlan) -> list[Batch]:
         features = partial(mapped, self._map)
-        batches = [
+        return [
             Batch(rows.X, self._columns(rows.y, plan), rows.weights, sign, features)
             for rows, sign in ((added, 1.0), (removed, -1.0))
             if len(rows)
         ]
-        with blas_held():
-            model = self._solved(before, plan, batches, approximate)
-        self._model, self._hashes = self._adopt(model, plan), hashes
-        self._report(self._model, started, n_added, n_removed, n_revised)
 
     def _hashes_after(self, added: Rows, removed: Rows, approximate: bool) -> RowHashes | None:
         """The hashes of the rows once some have come and gone; refuses what is not there."""
@@ -519,51 +559,6 @@ class LeastSquaresMachine(Learner[LeastSquares]):
         if is_classifier(self):
             return Content(rows.X, rows.y, weights[:, None])
         return Content(rows.X, None, np.column_stack([weights, rows.y]))
-
-    def _solved(
-        self, before: LeastSquares | None, plan: TargetPlan, batches: list[Batch], approximate: bool
-    ) -> LeastSquares:
-        """The machine after a change; errors in the words of the user."""
-        rho = float(self.rho)
-        removing = any(batch.sign < 0.0 for batch in batches)
-        try:
-            if before is None or not len(before):
-                width = self._features(batches[0].X[:1]).shape[1]
-                require_moments(width)
-                moments = Moments(width, len(plan.columns))
-                gather(moments, batches, rho)
-                return LeastSquares.solved(
-                    moments, rho, bool(self.fit_intercept), self.tol, plan.combine
-                )
-            base = replace(before, tol=self.tol)
-            if plan.columns != list(range(base.moments.n_targets)):
-                base = base.retargeted(plan.columns, plan.combine)
-            sums = base.summed(batches)
-            if removing and not approximate:
-                require_possible(base.moments, sums.moments, rho, plan.emptied)
-            elif removing:
-                sums.moments.n_rough += sum(len(batch) for batch in batches if batch.sign < 0.0)
-            return base.changed(sums)
-        except IndefiniteMatrix as error:
-            if not removing or self._beyond_moments(before):
-                raise self._too_singular(str(error)) from error
-            raise NotLearnedError(
-                "remove_X has rows that were never learned: without them rho*I + Phi'Phi would "
-                "not be positive definite. Pass the rows as they were learned, with the same "
-                "sample_weight"
-            ) from error
-        except NotConverged as error:
-            raise self._too_singular(str(error)) from error
-
-    def _beyond_moments(self, before: LeastSquares | None) -> bool:
-        """Whether what the moments have lost, not a row, may make the matrix indefinite."""
-        return before is not None and bool(self.rho < before.moments.lost.sum())
-
-    def _too_singular(self, what: str) -> NotOptimalError:
-        return NotOptimalError(
-            f"w could not be computed to tol={self.tol:g} ({what}): rho={self.rho:g} is too small "
-            "for features of this scale. Scale the features, or raise rho"
-        )
 
     def _report(
         self,
@@ -590,7 +585,7 @@ class LeastSquaresMachine(Learner[LeastSquares]):
 
     def _held_fixed(self) -> dict[str, Any]:
         """What retraining has to hold fixed to give this model."""
-        return description(self._map)
+        return {} if self._following is not None else description(self._map)
 
     def _decide(self, X: Any) -> FloatArray:
         """Outputs at new rows, a block at a time."""
@@ -612,21 +607,8 @@ class LeastSquaresMachine(Learner[LeastSquares]):
             hashes = self._hashes
             if hashes is not None:
                 hashes = (hashes.merged if sign > 0.0 else hashes.subtracted)(other._hashes)
-            model = self._resolved(self._model, moments, plan.combine)
+            model = resolved(self, moments, plan.combine)
             self._model, self._hashes = self._adopt(model, plan), hashes
             n = len(other._model)
             self._report(self._model, started, n if sign > 0.0 else 0, n if sign < 0.0 else 0)
         return self
-
-    def _resolved(self, before: LeastSquares, moments: Any, combine: Any) -> LeastSquares:
-        try:
-            return LeastSquares.solved(
-                moments, float(self.rho), before.intercept, self.tol, combine
-            )
-        except IndefiniteMatrix as error:
-            raise NotLearnedError(
-                "other has rows that this model never learned: without them rho*I + Phi'Phi would "
-                "not be positive definite"
-            ) from error
-        except NotConverged as error:
-            raise self._too_singular(str(error)) from error

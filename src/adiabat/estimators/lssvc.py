@@ -34,7 +34,9 @@ class LSSVC(OneAgainstRest, ClassifierMixin, LeastSquaresMachine):
     rho : float, default=1.0
         Price of the norm of w; above 0. The bias is free of it.
     feature_map : transformer or None, default=None
-        The map phi; None for the features as they are. See :mod:`adiabat.feature_maps`.
+        The map phi; None for the features as they are. See :mod:`adiabat.feature_maps`. Scalers,
+        imputers and encoders of adiabat follow the rows: after any changes they, and the model, are
+        those fitted to the rows that are there.
     fit_intercept : bool, default=True
         Whether there is a bias b.
     tol : float, default=1e-10

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_array
 
 from adiabat.estimators.arguments.validation import MAX_TOL
-from adiabat.estimators.confidence.least_squares import RowsSmoothed
+from adiabat.estimators.confidence.least_squares import RowsSmoothed, require_held_map
 from adiabat.estimators.confidence.regressor import check_question, intervals, regions
 from adiabat.estimators.confidence.results import Prediction
 from adiabat.estimators.least_squares.analysis import own_rows, trained_on
@@ -35,7 +35,9 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
     rho : float, default=1.0
         Price of the norm of w; above 0. The bias is free of it.
     feature_map : transformer or None, default=None
-        The map phi; None for the features as they are. See :mod:`adiabat.feature_maps`.
+        The map phi; None for the features as they are. See :mod:`adiabat.feature_maps`. Scalers,
+        imputers and encoders of adiabat follow the rows: after any changes they, and the model, are
+        those fitted to the rows that are there.
     fit_intercept : bool, default=True
         Whether there is a bias b.
     tol : float, default=1e-10
@@ -141,6 +143,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
             Their ends. The tuple of both has a `guarantee`.
         """
         levels = check_question(confidence_level, method, cv)
+        require_held_map(self)
         rows = own_rows(self, X_train, y_train, sample_weight)
         return intervals(self, RowsSmoothed(self, X, rows), levels, method, cv)
 
@@ -167,6 +170,7 @@ class LSSVR(MultiOutputMixin, RegressorMixin, LeastSquaresMachine):
             For each row and each level the ends of the intervals, in order.
         """
         levels = check_question(confidence_level, "full", None)
+        require_held_map(self)
         rows = own_rows(self, X_train, y_train, sample_weight)
         return regions(self, RowsSmoothed(self, X, rows), levels)
 

@@ -26,6 +26,7 @@ from adiabat.estimators.arguments.validation import (
     require_force,
     same_parameter,
 )
+from adiabat.estimators.files.pickles import Pickled
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.plan import after
@@ -47,7 +48,7 @@ from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.typing import FloatArray, IntArray
 
 
-class ScaledMachine(BaseEstimator):
+class ScaledMachine(Pickled, BaseEstimator):
     """What a pipeline holds, and how it changes: all of it, or an exception and nothing."""
 
     estimator: Any
@@ -115,6 +116,12 @@ class ScaledMachine(BaseEstimator):
         started: float, trace: bool = False, whole: bool = False,
     ) -> None:  # fmt: skip
         """A new model from a first batch; `whole` if it is not the first of a stream."""
+        if hasattr(self.estimator, "feature_map"):
+            kind = type(self.estimator).__name__
+            raise ValueError(
+                f"estimator={kind}(...) keeps no rows for a pipeline to scale anew; give it the "
+                f"scaler itself, as {kind}(feature_map=StandardScaler())"
+            )
         self._validate_params()
         machine = clone(self.estimator)
         if machine.kernel == "precomputed":

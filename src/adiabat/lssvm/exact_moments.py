@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from adiabat._core.twofold import add_matrix
 from adiabat.lssvm.exact_products import BLOCK_ROWS, two_product
@@ -30,6 +31,8 @@ _MASK: Final = (1 << _DIGIT_BITS) - 1
 # A sum of a block is below 2^53, and a level has few of them: three parts of 31 bits hold it.
 _PART_BITS: Final = 31
 _PART_MASK: Final = (1 << _PART_BITS) - 1
+# Weights and products of two float64 are between these powers of two, sums of 2^64 of them, too.
+_LEAST_POWER, _MOST_POWER = -3 * 1100, 3 * 1024 + 64
 
 
 class ExactMoments:
@@ -74,18 +77,28 @@ class ExactMoments:
 
     def arranged(self, columns: Sequence[int | None]) -> ExactMoments:
         """A copy with the targets in another order; None stands for a target never seen."""
-        twin = ExactMoments(self.width, len(columns))
+        return self.chosen(range(self.width), columns)
+
+    def chosen(self, features: Sequence[int | None], targets: Sequence[int | None]) -> ExactMoments:
+        """A copy with features and targets from these places; None for one never seen."""
+        twin = ExactMoments(len(features), len(targets))
         twin.lowest, twin.n, twin.n_heavy = self.lowest, self.n, self.n_heavy
-        fixed = self.width + 1
-        kept = [place for place, column in enumerate(columns) if column is not None]
-        source = [*range(fixed), *(fixed + c for c in columns if c is not None)]
-        target = [*range(fixed), *(fixed + place for place in kept)]
-        side = fixed + len(columns)
-        twin.digits = np.zeros((len(self.digits), side, side), np.int64)
+        first = self.width + 1
+        wanted = [*features, self.width, *(None if c is None else first + c for c in targets)]
+        target = [place for place, column in enumerate(wanted) if column is not None]
+        source = [column for column in wanted if column is not None]
+        twin.digits = np.zeros((len(self.digits), len(wanted), len(wanted)), np.int64)
         twin.digits[np.ix_(range(len(self.digits)), target, target)] = self.digits[
             np.ix_(range(len(self.digits)), source, source)
         ]
         return twin
+
+    def whole(self) -> tuple[npt.NDArray[np.object_], int]:
+        """M as Python's whole numbers, and the power of two that is their unit."""
+        entries = np.zeros(self.digits.shape[1:], object)
+        for digit in self.digits[::-1]:
+            entries = (entries << _DIGIT_BITS) + digit.astype(object)
+        return entries, _DIGIT_BITS * self.lowest
 
     def rounded(self, rho: float) -> Moments:
         """The moments to as many bits as `rho` asks for, a function of M alone."""
@@ -111,6 +124,12 @@ class ExactMoments:
             and self.n == other.n
             and np.array_equal(self.digits, other.digits)
         )
+
+    def is_sound(self) -> bool:
+        """Whether these are digits that sums of float64 can have."""
+        least, most = _DIGIT_BITS * self.lowest, _DIGIT_BITS * (self.lowest + len(self.digits))
+        within = _LEAST_POWER <= least <= most <= _MOST_POWER
+        return within and bool((np.abs(self.digits) <= _HALF).all())
 
     # -- within ----------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from adiabat.engine.threads import blas_held
 from adiabat.errors import NotLearnedError
 from adiabat.estimators.arguments.labels import label_places
 from adiabat.estimators.least_squares.rows import TargetPlan
+from adiabat.estimators.least_squares.solving import too_singular
 from adiabat.estimators.least_squares_machine import LeastSquaresMachine
 from adiabat.estimators.lssvc import one_against_rest
 from adiabat.feature_maps import FeatureMap
@@ -207,7 +208,7 @@ class RowSums:
                 "positive definite. Pass the rows as they were learned, with their weights"
             ) from error
         except NotConverged as error:
-            raise made._too_singular(str(error)) from error
+            raise too_singular(made, str(error)) from error
 
     def _require_possible(self, before: RowSums, moments: Moments, rho: float) -> None:
         kept = self._arranged(before, self.counts) if self.counts else before.sums

@@ -165,6 +165,7 @@ class ColumnTransformer(sklearn.compose.ColumnTransformer):
 
     def _at_positions(self, X: Any) -> ColumnTransformer:
         """The same for rows without names: columns of X by their numbers."""
+        X = _with_columns(X)
         twin = ColumnTransformer(**self.get_params(deep=False))
         twin.transformers = [
             (name, part, _get_column_indices(X, columns(X) if callable(columns) else columns))

@@ -115,7 +115,9 @@ def _holders(transformer: Any) -> list[Any]:
         return [holder for _, step in transformer.steps for holder in _holders(step)]
     if isinstance(transformer, _AnyColumns):
         return [holder for _, part, _ in transformer.transformers_ for holder in _holders(part)]
-    return [transformer] if isinstance(transformer, (StandardScaler, Unlearning)) else []
+    if not isinstance(transformer, (StandardScaler, Unlearning)):
+        return []
+    return [transformer] if transformer.__sklearn_is_fitted__() else []  # it has no columns
 
 
 def _columns(chosen: Any) -> Any:

@@ -51,7 +51,7 @@ def create_store(
     scale : {"exact", "held"} or bool, optional
         Standardise the features. ``"exact"`` (or True) has the scaling follow the rows, as if it
         were fitted anew with every change; ``"held"`` keeps the scaling of the first rows, and is
-        faster.
+        faster (not for ``"lssvc"`` and ``"lssvr"``, which scale exactly at little cost).
     impute : {"mean", "median", "most_frequent"}, optional
         What fills gaps in columns of numbers. Rows are then kept as they came, and encoders and
         imputers follow them: new categories are welcome at any time and go with their last row, a

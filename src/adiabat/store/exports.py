@@ -123,11 +123,18 @@ def _onnx(model: Any, path: str) -> None:
 
 
 def _plain(model: Any) -> Any:
+    from sklearn.pipeline import Pipeline
+
+    from adiabat.preprocessing.basis import is_linear
+
     if machine(model) is not model:
         return _scaled(model)
     by_features = hasattr(model, "feature_map")  # least squares in closed form
     if by_features and model.feature_map is None:
-        return _ridge(model)
+        return _ridge(model, model.n_features_in_)
+    if by_features and is_linear(model.feature_map):
+        scaler = _plain_scaler(model._map, model.n_features_in_)
+        return Pipeline([("scale", scaler), ("machine", _ridge(model, model.coef_.shape[-1]))])
     if not hasattr(model, "to_sklearn"):
         kind = "with this kernel " if by_features else ""
         raise ValueError(
@@ -136,7 +143,7 @@ def _plain(model: Any) -> Any:
     return model.to_sklearn()
 
 
-def _ridge(model: Any) -> Any:
+def _ridge(model: Any, n_features: int) -> Any:
     """A least-squares machine on plain features: scikit-learn's ridge with the same plane.
 
     It is fitted to the classes alone, so that it is whole in every version of scikit-learn.
@@ -151,7 +158,7 @@ def _ridge(model: Any) -> Any:
         targets = model.classes_
         if len(targets) < 2:
             raise ValueError(f"the model knows one class, {targets.tolist()[0]!r}; learn another")
-    plain.fit(np.zeros((len(targets), model.n_features_in_)), targets)
+    plain.fit(np.zeros((len(targets), n_features)), targets)
     plain.coef_ = np.reshape(model.coef_, np.shape(plain.coef_))
     plain.intercept_ = np.reshape(model.intercept_, np.shape(plain.intercept_))
     return plain
@@ -160,18 +167,24 @@ def _ridge(model: Any) -> Any:
 def _scaled(model: Any) -> Any:
     """A plain pipeline: the scaling in force as a StandardScaler, then the machine."""
     from sklearn.pipeline import Pipeline
+
+    scaler = _plain_scaler(model.scaler_, model.n_features_in_)
+    return Pipeline([("scale", scaler), ("machine", machine(model).to_sklearn())])
+
+
+def _plain_scaler(scaler: Any, n_features: int) -> Any:
+    """A scaler as scikit-learn's own."""
     from sklearn.preprocessing import StandardScaler
 
-    plain = StandardScaler(with_mean=True, with_std=True)
-    scaler = model.scaler_
     if not hasattr(scaler, "mean_"):
         raise ValueError(
             "a model that fills gaps and encodes categories has no plain export yet; use "
             "format='adiabat'"
         )
+    plain = StandardScaler(with_mean=True, with_std=True)
     plain.mean_, plain.scale_, plain.var_ = scaler.mean_, scaler.scale_, scaler.var_
-    plain.n_features_in_, plain.n_samples_seen_ = model.n_features_in_, len(model.ids_)
-    return Pipeline([("scale", plain), ("machine", machine(model).to_sklearn())])
+    plain.n_features_in_, plain.n_samples_seen_ = n_features, scaler.n_samples_seen_
+    return plain
 
 
 #: Format to the function that writes it.

@@ -81,10 +81,12 @@ class Task:
             return model
         if scale not in ("exact", "held"):
             raise ValueError(f"scale={scale!r} must be 'exact' or 'held'")
+        if not self.keeps_rows:
+            return _with_scaling(model, scale, transformer)
         if not self.has_sets:
             raise ValueError(
                 f"scale={scale!r} is not for {self.name}, whose rows cannot be "
-                "scaled anew; scale the file, or choose another task"
+                "scaled anew; use lssvc or lssvr, or another task, or scale the file"
             )
         from adiabat.estimators.incremental_pipeline import IncrementalPipeline
 
@@ -217,6 +219,24 @@ def _with_feature_map(parameters: dict[str, Any]) -> dict[str, Any]:
                 f"{', '.join(known)}"
             )
     return {**parameters, "feature_map": kind(**chosen)}
+
+
+def _with_scaling(model: Any, scale: str, transformer: Any) -> Any:
+    """A model in closed form whose transformers follow the rows."""
+    if scale == "held":
+        raise ValueError(
+            f"scale={scale!r} is not for {type(model).__name__}, whose scaling follows the rows at "
+            "little cost; use scale='exact'"
+        )
+    if model.feature_map is not None:
+        raise ValueError(
+            f"a model that keeps no rows cannot apply {type(model.feature_map).__name__} to rows "
+            "that are scaled or filled anew; use kernel='linear', or task svc or svr, or scale the "
+            "file"
+        )
+    from adiabat.preprocessing.scaler import StandardScaler
+
+    return model.set_params(feature_map=StandardScaler() if transformer is None else transformer)
 
 
 @contextmanager

@@ -141,6 +141,15 @@ class KernelSmoothed:
         )  # fmt: skip
 
 
+def require_held_map(estimator: Any) -> None:
+    """Refuse a map that a newcomer would change: the closed form keeps the features of all rows."""
+    if getattr(estimator, "_following", None) is not None:
+        raise ValueError(
+            f"feature_map={estimator.feature_map!r} follows the rows, and a newcomer would change "
+            "the features of all of them; scale X beforehand, or use IncrementalPipeline(SVR())"
+        )
+
+
 class RowsSmoothed:
     """Of a machine in the primal, which holds no rows: they are passed."""
 

@@ -116,7 +116,11 @@ def _require_least_squares(
         raise ValueError("the moments are not those of the features")
     require_memory(OF_MOMENTS * _FLOAT * side * side, f"moments of {width} features", limit)
     require_memory(_FLOAT * n_features, f"a row of {n_features} features", limit)
-    if manifest["feature_map"] is not None:
+    if manifest["feature_map"] is not None and "transformers" in manifest["feature_map"]:
+        digits = arrays["sums_digits"]
+        # Python's whole numbers take several times the room of digits
+        require_memory(8 * digits.nbytes, "the exact moments", limit)
+    elif manifest["feature_map"] is not None:
         _require_map(manifest["feature_map"], arrays, width, n_features, limit)
     elif n_features != width:
         raise ValueError("the moments are not those of the features")

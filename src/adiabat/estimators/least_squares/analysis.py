@@ -18,6 +18,7 @@ from sklearn.metrics import accuracy_score, check_scoring, r2_score
 from sklearn.model_selection import check_cv
 
 from adiabat.estimators.least_squares.rows import Rows, added_none
+from adiabat.estimators.least_squares.solving import too_singular
 from adiabat.estimators.what_if.results import LeaveOneOut, LeaveOneOutRegression
 from adiabat.lssvm.auxiliary import IndefiniteMatrix
 from adiabat.lssvm.elimination import PivotedMatrix, factored
@@ -121,7 +122,9 @@ def cross_validate(
     return CrossValidation(np.array(scores), folds, predictions, time.perf_counter() - started)
 
 
-def leave_one_out(machine: Any, rows: Rows) -> LeaveOneOut | LeaveOneOutRegression:
+def leave_one_out(
+    machine: Any, rows: Rows, hold_scaling: bool = False
+) -> LeaveOneOut | LeaveOneOutRegression:
     """Leave each row out in closed form; see `LeastSquaresMachine.leave_one_out`."""
     model = machine._model
     # factored anew: an inverse that was updated answers well enough to be corrected, no more
@@ -138,6 +141,8 @@ def leave_one_out(machine: Any, rows: Rows) -> LeaveOneOut | LeaveOneOutRegressi
         decisive[part] = h > 1.0 - LEAST_REST
         h[decisive[part]] = 0.0
         outputs[part] = leave_one_out_outputs(_aims(machine, rows.y[part]), model.decide(phi), h)
+    if machine._following is not None and not hold_scaling:
+        decisive[:] = True  # without any row the features of all others are different
     singular = np.flatnonzero(decisive | machine._last_of_its_kind(rows.y))
     for row in singular:
         outputs[row] = machine._leave_one_out_outputs(rows, int(row))
@@ -158,7 +163,7 @@ def rho_path(machine: Any, rho: Any, rows: Rows | None) -> RhoPath:
     try:
         machines = [spectrum.machine(model, float(value)) for value in values]
     except (IndefiniteMatrix, NotConverged) as error:
-        raise machine._too_singular(str(error)) from error
+        raise too_singular(machine, str(error)) from error
     solutions = np.array([one.solution for one in machines])
     J = model.moments.width
     coef = np.transpose(solutions[:, :J], (0, 2, 1))

@@ -17,6 +17,12 @@ from sklearn.base import clone
 from adiabat._core.expansions import MOST_PARTS
 from adiabat.estimators.files.content import Arrays, Manifest, plain, plain_values
 from adiabat.estimators.files.reading import report_fields, report_from
+from adiabat.estimators.least_squares.following_files import (
+    following_fields,
+    following_from,
+    is_following,
+    same_moments,
+)
 from adiabat.estimators.least_squares.row_hashes import RowHashes
 from adiabat.feature_maps import BY_NAME, FeatureMap
 from adiabat.lssvm.machine import LeastSquares
@@ -32,7 +38,10 @@ def content(estimator: Any) -> tuple[Manifest, Arrays]:
         name: value for name, value in estimator.get_params(deep=False).items()
         if name != "feature_map"
     }  # fmt: skip
-    map_fields, arrays = _map_fields(estimator._map)
+    if estimator._following is not None:
+        map_fields, arrays = following_fields(estimator.feature_map, estimator._following)
+    else:
+        map_fields, arrays = _map_fields(estimator._map)
     manifest: Manifest = {
         "parameters": plain_values(parameters),
         "feature_map": map_fields,
@@ -65,14 +74,22 @@ def content(estimator: Any) -> tuple[Manifest, Arrays]:
 def estimator_from(manifest: Manifest, arrays: Arrays, kind: type) -> Any:
     """The estimator that `content` was given; ValueError if it does not hang together."""
     parameters = dict(manifest["parameters"])
-    made = _map_from(manifest["feature_map"], arrays)
+    fields, n_features = manifest["feature_map"], int(manifest["n_features_in"])
+    moments, following, fitted = _moments_from(manifest, arrays), None, None
+    if is_following(fields):
+        made, following = following_from(fields, arrays, n_features, moments)
+        fitted, width = following.transformer, moments.width
+        if not same_moments(following.moments(float(parameters["rho"])), moments):
+            raise ValueError("the moments are not those of the rows as given")
+    else:
+        made, width = _map_from(fields, arrays), n_features
+        if made is not None:
+            fitted = clone(made).fit(np.zeros((1, n_features)))
+            width = fitted._n_features_out
+    if moments.width != width:
+        raise ValueError("the moments are not those of the features")
     estimator = kind(**parameters, feature_map=made)
     estimator._validate_params()
-    n_features = int(manifest["n_features_in"])
-    fitted = None if made is None else clone(made).fit(np.zeros((1, n_features)))
-    moments = _moments_from(manifest, arrays)
-    if moments.width != (n_features if fitted is None else fitted._n_features_out):
-        raise ValueError("the moments are not those of the features")
     rows = moments.width + bool(parameters["fit_intercept"])
     combine, solution = arrays["combine"], arrays["solution"]
     if combine.shape[0] != 1 + moments.n_targets or solution.shape != (rows, combine.shape[1]):
@@ -84,7 +101,7 @@ def estimator_from(manifest: Manifest, arrays: Arrays, kind: type) -> Any:
         float(parameters["tol"]), combine,
     )  # fmt: skip
     model = replace(model, solution=solution, expansion=_expansion_from(arrays))
-    estimator._model, estimator._map = model, fitted
+    estimator._model, estimator._map, estimator._following = model, fitted, following
     estimator.n_features_in_ = n_features
     estimator._held_parameters = {
         "rho": estimator.rho, "feature_map": made, "fit_intercept": estimator.fit_intercept,

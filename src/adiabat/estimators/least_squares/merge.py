@@ -53,6 +53,12 @@ def require_like(mine: Any, other: Any) -> None:
             f"feature_map={other.feature_map!r} of other is not that of this model, "
             f"{mine.feature_map!r}"
         )
+    if mine._following is not None:
+        raise ValueError(
+            f"feature_map={mine.feature_map!r} follows the rows of each model, and maps of two "
+            "models do not combine; learn the rows of other with partial_fit, or use a map of "
+            "adiabat.feature_maps"
+        )
     if other.n_features_in_ != mine.n_features_in_:
         raise ValueError(
             f"other has {other.n_features_in_} features, this model {mine.n_features_in_}"

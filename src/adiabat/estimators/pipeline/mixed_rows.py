@@ -12,17 +12,20 @@ from sklearn.utils.validation import validate_data
 from adiabat.estimators.arguments.validation import check_rows
 
 
-def check_mixed_rows(pipeline: Any, X: Any, y: Any = "no_validation", reset: bool = False) -> Any:
+def check_mixed_rows(
+    pipeline: Any, X: Any, y: Any = "no_validation", reset: bool = False, multi_output: bool = False
+) -> Any:
     """Rows (and targets, if given) as float64, where all are numbers, or as Python objects.
 
     What the transformers cannot take, they refuse themselves.
     """
     if sp.issparse(X):
-        return check_rows(pipeline, X, y, reset=reset)
+        return check_rows(pipeline, X, y, reset=reset, multi_output=multi_output)
     if isinstance(X, list):
         X = np.array(X, dtype=object)
+    several = {} if isinstance(y, str) else {"multi_output": multi_output}
     checked = validate_data(
-        pipeline, X, y, dtype=None, reset=reset, ensure_all_finite="allow-nan", order="C"
+        pipeline, X, y, dtype=None, reset=reset, ensure_all_finite="allow-nan", order="C", **several
     )
     if isinstance(y, str):
         return _plain(checked)
