@@ -10,7 +10,7 @@ K + c 11' in place of K, which alters nothing but b (docs/numerics.md), and L L'
 and then b, a pivot like any other.
 
 Pivots may lose digits, and a removal may meet what they cannot do: rows that depend on the margin,
-no margin at all. So nothing is believed: for many removals at once r of all rows is computed
+no margin at all. So every result is checked: for many removals at once r of all rows is computed
 afresh from the kernel, and what is not optimal is left to `trial`.
 """
 

@@ -67,7 +67,7 @@ class Learner(BaseEstimator, Generic[M]):
             )
 
     def _require_unchanged(self) -> None:
-        """What shaped the model so far must shape it further."""
+        """Refuse a changed parameter that shapes the model."""
         for name, before in self._held_parameters.items():
             now = getattr(self, name)
             if not self._same_parameter(name, before, now):
@@ -78,7 +78,7 @@ class Learner(BaseEstimator, Generic[M]):
                 )
 
     def _require_askable(self) -> None:
-        """Refuse questions about models that this one is not, where they have no answer."""
+        """Refuse what-if questions that have no answer."""
         check_is_fitted(self)
         self._require_unchanged()
 

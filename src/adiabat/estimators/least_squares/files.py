@@ -63,7 +63,7 @@ def content(estimator: Any) -> tuple[Manifest, Arrays]:
 
 
 def estimator_from(manifest: Manifest, arrays: Arrays, kind: type) -> Any:
-    """The estimator that `content` was given; ValueError if it does not hang together."""
+    """The estimator that `content` was given; ValueError if it is inconsistent."""
     parameters = dict(manifest["parameters"])
     made = _map_from(manifest["feature_map"], arrays)
     estimator = kind(**parameters, feature_map=made)
