@@ -3,7 +3,7 @@
 
 python -m benchmarks.clusters kills --times 20    SIGKILL of a worker in the middle of fit
 python -m benchmarks.clusters memory              rows larger than the workers' memory_limit
-python -m benchmarks.clusters noisy               SVC on 10,000 noisy rows, against one machine
+python -m benchmarks.clusters noisy               SVC on 10,000 noisy rows, against one process
 python -m benchmarks.clusters kdd --rows 60000    SVC on KDD Cup 1999 (ADIABAT_DATA)
 """
 

@@ -7,7 +7,7 @@ Threads that wait for one that has lost its core would make it ten times and mor
 
     python -m benchmarks.speed.busy [--only NAME ...] [--seconds N]
 
-Run it on a machine that is quiet otherwise.
+Run it on a computer that is quiet otherwise.
 """
 
 from __future__ import annotations

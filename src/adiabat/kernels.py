@@ -15,7 +15,7 @@ Rows are dense arrays, SciPy CSR matrices, or the `Rows` of `_core/kernel_values
 values; a block is always a fresh dense float64 array in C order. A value depends on its two rows
 alone, to the last bit: not on the other rows of a block, nor on how a row is stored.
 
-A `Kernel` is immutable: whatever it takes from data (``gamma="scale"``, the origin) is settled by
+A `Kernel` is immutable: whatever it takes from data (``gamma="scale"``, the origin) is resolved by
 `make_kernel`, so that samples learned or forgotten later do not change what it means.
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""b where no row strictly inside its box holds it: the middle of its interval (LIBSVM's).
+"""b where no row is strictly inside its box: the middle of its interval, as in LIBSVM.
 
-r >= -db where u < hi and r <= -db where u > lo; an open side leaves the other end. The interval is
-that of the problem, whichever optimal u was found, so that b depends on the data alone. MARGIN rows
-that only touch r = 0 at a bound have no say in it.
+r >= -db where u < hi and r <= -db where u > lo; if one side is open, b is the other end. The
+interval is that of the problem, whichever optimal u was found, so that b depends on the data alone.
+MARGIN rows that only touch r = 0 at a bound do not restrict it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ FAR = 1e8
 def centre_bias(machine: Machine) -> bool:
     """Take the middle of b's interval, if it has one.
 
-    Returns whether b was so large before that r has lost digits to it: they are to be computed
-    anew.
+    Returns whether b was so large before that r lost digits to it, and has to be recomputed.
     """
     holds_b = machine.factor.holds_b()
     machine.strength_seen = strength = float(machine.root @ np.abs(machine.u))
-    for row in machine.margin[: int(holds_b)]:  # mostly this one is inside, and says it all
+    for row in machine.margin[: int(holds_b)]:  # the first is mostly inside
         inside = min(machine.u[row] - machine.lo[row], machine.hi[row] - machine.u[row])
         if inside > no_weight(strength, machine.b, machine.t[row], machine.root[row]):
             return False
@@ -40,13 +39,13 @@ def centre_bias(machine: Machine) -> bool:
     shift: float
     tilt = math.fsum(machine.u[machine.margin].tolist())
     if np.isfinite(least) and np.isfinite(most):
-        # far outliers in MARGIN do not hold b, but the least of their weights is somebody's
-        # to balance: who gives way first then has r = 0
+        # far outliers in MARGIN do not hold b, but another row has to balance their weights:
+        # b goes to where the first row that can do so has r = 0
         shift = 0.5 * (least + most) if tilt == 0.0 else most if tilt > 0.0 else least
     elif np.isfinite(least) or np.isfinite(most):
         shift = least if np.isfinite(least) else most
     else:
-        shift = -machine.b  # no row has any force: b = 0
+        shift = -machine.b  # no row can carry weight: b = 0
     machine.b += shift
     machine.r += shift
     return abs(shift) > abs(machine.b)
@@ -55,8 +54,8 @@ def centre_bias(machine: Machine) -> bool:
 def _move_to_corner(machine: Machine, strength: float) -> None:
     """Put all weights at their bounds if what keeps them from there is rounding alone.
 
-    What rows took up of the rounding of the sum, or were left with on the way from larger weights,
-    is no weight of its own: it is below the rounding of u, or moves f by less than that of f.
+    Such weights are left over from the rounding of the sum, or from larger weights before. They
+    are below the rounding of u, or move f by less than its rounding.
     """
     u, lo, hi = machine.u, machine.lo, machine.hi
     room = np.minimum(no_weight(strength, machine.b, machine.t, machine.root), 0.5 * (hi - lo))
@@ -70,7 +69,7 @@ def _move_to_corner(machine: Machine, strength: float) -> None:
 
 
 def _is_seen(machine: Machine, corner: FloatArray) -> bool:
-    """Whether a row's own f would show its way to the corner."""
+    """Whether the way to the corner would change some row's own f by more than rounding."""
     rows = np.flatnonzero(machine.u != corner)
     if len(rows) == 0:
         return False
@@ -101,6 +100,6 @@ def balanced_corner(corner: FloatArray, d: float) -> bool:
 
 
 def no_weight(strength: float, b: float, t: Any, root: Any) -> Any:
-    """Weights below these are rounding, where `strength` is sum sqrt(k) |u|: f shows none of it."""
+    """The weights below which f shows nothing; `strength` is sum sqrt(k) |u|."""
     root = np.maximum(root, 1e-150)
     return ROUNDINGS * EPSILON * (strength + (abs(b) + np.abs(t)) / root) / root

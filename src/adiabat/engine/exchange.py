@@ -19,7 +19,7 @@ Rounds in blocks have no guarantee: on data of low rank they may cycle. After a 
 objective, or too many rounds, a coarse step by pairs of rows goes before them (`descend`), and if
 that does not help, the rest is done in *single file*: one violator at a time, each step
 cut where the first row meets its bound. The objective then falls at every step, so that no set of
-MARGIN rows comes back, whatever depends on whatever (the primal active set method).
+MARGIN rows comes back, even if rows are dependent (the primal active set method).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Exchange:
     """Rounds on one machine."""
 
     def __init__(self, machine: Machine, tol: float, nearly_there: bool = False) -> None:
-        """Where it is nearly there, few rows are left to move: in single file from the start."""
+        """`nearly_there` says that few rows are left to move: it starts in single file."""
         self.machine = machine
         self.tol = tol
         self.nearly_there = nearly_there
@@ -80,11 +80,11 @@ class Exchange:
         self.fell_back = False
         self._rounds = Rounds(machine.samples.gram, machine.n, AT_BOUND)
         self._delta, self._residual = self._rounds.delta, self._rounds.residual
-        self._pending = np.zeros(machine.n)  # what entering the boxes did to MARGIN rows
+        self._pending = np.zeros(machine.n)  # change of r of MARGIN by clipping u to its box
         self._delta_b = 0.0
-        self.accuracy = np.zeros(machine.n)  # a violation to be content with, by row
-        self.ceiling: FloatArray | None = None  # which it must not exceed
-        self.roundings = ROUNDINGS  # of f that a violation may be
+        self.accuracy = np.zeros(machine.n)  # the violation accepted, by row
+        self.ceiling: FloatArray | None = None  # an upper limit on it
+        self.roundings = ROUNDINGS  # so many roundings of f are accepted
         self.overshoots = False  # blocks do not converge: a coarse step is wanted
         self._descended = False
         self._rises = 0
@@ -93,7 +93,7 @@ class Exchange:
         self._enter_boxes()
 
     def _bind(self) -> None:
-        """The machine's arrays may be new ones since the last turn."""
+        """Bind the machine's arrays, which may have been replaced since the last turn."""
         m = self.machine
         scale = np.sqrt(m.root * m.root + m.factor.shift)
         self._rounds.bind(m.factor, m.u, m.lo, m.hi, m.r, m.at, m.in_margin, m.root, scale)
@@ -118,7 +118,7 @@ class Exchange:
             if trouble > REGROUPS:
                 self.single_file = self.fell_back = True
             gain = 0.0
-            # at rest: new rows only came in with u = 0, and the margin has nothing to answer for
+            # at rest: new rows only came in with u = 0, and the margin system is solved as it is
             at_rest = turn == 0 and balanced and rounds.at_rest(self.accuracy)
             anchored = machine.factor.holds_b() if at_rest else self._face()
             in_blocks = not (troubled or self.single_file)
@@ -145,7 +145,7 @@ class Exchange:
         raise Stuck
 
     def _set_accuracy(self) -> None:
-        """What violations to be content with, as weights are now."""
+        """Set the violations accepted, from the present weights."""
         self.accuracy = self.machine.aims(self.tol, self.roundings)
         if self.ceiling is not None:
             np.minimum(self.accuracy, self.ceiling, out=self.accuracy)
@@ -153,7 +153,7 @@ class Exchange:
         self._strength = self._rounds.strength
 
     def _raise_accuracy(self) -> None:
-        """Allow for the rounding that r carries, of the largest weights since it was afresh."""
+        """Allow for rounding in r from the largest weights since it was last recomputed."""
         if self._rounds.strength > 2.0 * self._strength:
             before = self.accuracy
             self._set_accuracy()
@@ -240,10 +240,10 @@ class Exchange:
     def _step_aside(
         self, row: int, margin: IntArray, cross: FloatArray, pivot: float, curvature: float
     ) -> None:
-        """One violator: into MARGIN, or, depending on it, along with it to the first bound.
+        """Move one violator into MARGIN or, if it depends on MARGIN, with it to the first bound.
 
         In the second case f hardly changes on the way (CP01's kappa is about 0): the row and the
-        margin rows trade weight until one of them has none left to give.
+        margin rows exchange weight until one of them meets a bound.
         """
         machine = self.machine
         if pivot > machine.factor.dependent:
@@ -296,7 +296,7 @@ class Exchange:
             return True
         r, accuracy = machine.r[rows], self.accuracy[rows]
         can_rise, can_fall = machine.u[rows] < machine.hi[rows], machine.u[rows] > machine.lo[rows]
-        rising, falling = r + accuracy, r - accuracy  # for all that is known of r
+        rising, falling = r + accuracy, r - accuracy  # r is known to `accuracy`
         lowest = float(np.min(rising[can_rise], initial=np.inf))
         highest = float(np.max(falling[can_fall], initial=-np.inf))
         if not lowest < highest:
@@ -340,7 +340,7 @@ class Exchange:
         diagonals = own.diagonal()[:, None] + own.diagonal()
         curvature = (diagonals - 2.0 * own) / (diagonals + machine.factor.shift)
         self._refuse_negative(float(curvature.min(initial=0.0)))
-        # what is left of the curvature where outliers in MARGIN answer
+        # the curvature once outliers in MARGIN are eliminated
         schur, _ = machine.factor.prepare(cross, own)
         steps = PAIRS * len(rows) + 100
         d = pairwise_descent(
@@ -396,7 +396,7 @@ class Exchange:
         self._residual[rows] = machine.r[rows]
 
     def _keep_columns(self, pairs: Pairs, at: IntArray) -> None:
-        """Kernel values of rows that end with weight are columns, if all samples took part."""
+        """Keep kernel values of rows that end with weight as columns, if all samples took part."""
         samples = self.machine.samples
         if len(at) != samples.n or samples.by_features:
             return
@@ -406,7 +406,7 @@ class Exchange:
         samples.keep(at[places], lambda some: pairs.values(places[some], order))
 
     def _balance(self, missing: float) -> None:
-        """Bring sum u to d by the rows that mind it least."""
+        """Bring sum u to d by the rows that raise the objective least."""
         machine = self.machine
         room = machine.hi - machine.u if missing > 0 else machine.u - machine.lo
         slope = machine.r if missing > 0 else -machine.r

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which samples are in the same machines: their kernel columns stand together.
 
-Of one against one, a machine has the samples of two classes alone. Where columns stand by class, it
+One against one, a machine has the samples of two classes only. Where columns stand by class, it
 reads those of its classes and no other (`_core/gram.pyx`).
 """
 
@@ -15,7 +15,7 @@ from adiabat.engine.samples import Samples
 
 
 class Groups:
-    """A group of samples is the sum of its machines' numbers; these are chosen by lot."""
+    """Each machine has a random number; the group of a sample is the sum of its machines'."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A start near the optimum where K = XX' has few features and rows are many.
 
-With p features at most p + 1 rows are strictly between their bounds, however many there are: all
-others have to be told which bound is theirs, thousands of them, which takes rounds of exchange by
-the hundred. An interior point method tells them all at once (Ferris and Munson, 2002): each step
-solves
+With p features at most p + 1 rows are strictly between their bounds, however many there are. All
+others are at a bound. To find out at which, exchange takes hundreds of rounds; an interior point
+method finds it for all rows at once (Ferris and Munson, 2002). Each step solves
 
     [ XX' + D   1 ] [ du ]
     [ 1'        0 ] [ db ]  =  ...         D > 0 diagonal: the distances to the bounds
 
-by a p x p system (Woodbury), and two or three dozen steps are enough, whatever depends on whatever.
+by a p x p system (Woodbury), and two or three dozen steps are enough, even if rows are dependent.
 Its answer is near the optimum and inside of all bounds, never the optimum: rows that it leaves
 next to a bound are put there, the others are offered to MARGIN, and exchange goes on from there.
 """
@@ -71,12 +70,12 @@ def start_inside(machine: Machine) -> None:
     machine.b = at.b
     inside = np.flatnonzero(~low & ~high)
     spare = machine.refactor(free[inside[np.argsort(-np.minimum(at.to_lo, at.to_hi)[inside])]])
-    # who depends on MARGIN and is near a bound is most likely there, on its way still
+    # a row that depends on MARGIN and is near a bound is most likely at that bound
     nearest = np.where(at.to_lo < at.to_hi, lo, hi)
     far = np.zeros(machine.n)
     far[free], at_bound = np.minimum(at.to_lo, at.to_hi), machine.u.copy()
     at_bound[free] = nearest
-    # weights are compared by what they do to f: that of an outlier is small, and means as much
+    # weights are compared by their effect on f: a small weight of an outlier has as much
     root = np.sqrt(own)
     most = np.zeros(machine.n)
     if len(inside):
@@ -128,7 +127,7 @@ def _follow(X: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, d: flo
     b = float(np.median(t - f))
     r = f + b - t
     size = typical_size(t) or 1.0
-    # multipliers that account for r from the start: where C is huge, r is
+    # multipliers of the size of r from the start: where C is huge, r is
     more = max(size, float(np.abs(r).mean()))
     at = Point(u, b, u - lo, hi - u, np.maximum(r, 0.0) + more, np.maximum(-r, 0.0) + more)
     first, idle = at.gap, 0
@@ -143,7 +142,7 @@ def _follow(X: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, d: flo
         missing = d - float(at.u.sum())
         try:
             system = _System(X, pull + push)
-            # the straight way says how far the gap can fall; the second solve goes for that
+            # the predictor says how far the gap can fall; the corrector aims at that
             du, db = system.solve(-r, missing)
             d_below, d_above = -at.below - pull * du, -at.above + push * du
             part = at.reach(du, d_below, d_above)

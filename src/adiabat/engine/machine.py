@@ -196,7 +196,7 @@ class Machine:
         return other
 
     def refactor(self, rows: IntArray) -> IntArray:
-        """Make the factor anew over rows; returns those that turned out dependent."""
+        """Refactor over these rows; returns those that turned out dependent."""
         if self.factor is None:
             self.factor = Factor(1.0, DEPENDENT)
         usual = usual_diagonal(self.root)
@@ -303,7 +303,7 @@ class Machine:
         self.refactor(NO_ROWS)
 
     def _move(self, rows: IntArray, u: FloatArray) -> None:
-        """Give rows other weights, and all residuals what follows from it."""
+        """Set the weights of rows, and update all residuals."""
         change = np.zeros(self.n)
         change[rows] = u - self.u[rows]
         if change.any():
@@ -408,15 +408,15 @@ class Machine:
         return noise(tol, sizes, least, self.b, self.typical, t)
 
     def strength(self) -> tuple[float, float]:
-        """By how much sum |k u| is at most, for k(x, x) = 1; and the least that counts."""
+        """A bound on sum |k u| where k(x, x) = 1; and the least size that rounding goes by."""
         return strength_of(self.root, self.u, float(self.factor.usual))
 
     def least_size(self) -> float:
-        """What b carries of rounding: that of the rows that hold it."""
+        """The size of the terms whose rounding b carries: those of the rows that hold it."""
         return float(np.median(self.sizes(holders_of(self.margin, self.n)))) if self.n else 0.0
 
     def fineness(self) -> FloatArray:
-        """What r may differ from 0 by, row by row, so that f shows nothing of it."""
+        """How far r of each row may be from 0 without an effect on f."""
         return FINE * self.units()
 
     def infeasibility(self) -> float:
@@ -437,7 +437,7 @@ class Machine:
         given = self.r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
         found = Verdict(*verdict(*given))
         self.judged_by_sizes = not found.ok
-        if not found.ok:  # the sizes of f may excuse more than is known without them
+        if not found.ok:  # with the sizes of the terms of f, more may be allowed
             found = Verdict(*verdict(*given, self.sizes()))
         return found
 
@@ -451,7 +451,7 @@ class Machine:
         )
 
     def cancel_pairs(self) -> None:
-        """Take out what rows of one sample have against each other.
+        """Reduce opposite weights of the rows of one sample by what they have in common.
 
         f does not change, and the objective does not rise where the row that pulls f up has the
         lower target, as it is with the two rows of a regression sample.

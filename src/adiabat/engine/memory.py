@@ -3,9 +3,8 @@
 
 What grows is the kernel columns: a column of n values for each sample that carries weight, and half
 as many again for those that lately did. Least squares takes square matrices: as many rows as there
-are samples if it has a kernel, else as there are features. A process that takes more than there is,
-is killed without a word; so that the estimate is compared with what is there, or with a limit,
-beforehand.
+are samples if it has a kernel, else as there are features. A process that takes more than there is
+may be killed without a message, so the estimate is first compared with free memory, or a limit.
 """
 
 from __future__ import annotations

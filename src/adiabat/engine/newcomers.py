@@ -5,8 +5,8 @@ Each newcomer starts from the same optimum at u = 0. It is driven outwards until
 or its weight at the bound (CP01 Algorithm 1), or, to read off the optimum for every target that it
 could have, to both ends of its box. The machine is only read.
 
-As with removals, nothing is believed: r of all rows is computed afresh from the kernel. What is not
-optimal, or cannot be done by pivots, is None, and left to a solver that takes the newcomer in.
+As with removals, every result is checked: r of all rows is computed afresh from the kernel. What is
+not optimal, or cannot be done by pivots, is None, and left to a solver that takes the newcomer in.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""To what a decision value is known, and so what is 0 but for rounding.
+"""How exactly a decision value is known, and so what is 0 within rounding.
 
 The terms of f have sizes |k(x, z) u|; their sum is known to some roundings of them. `tol` may be
 coarser than that, and then stands for it.

@@ -194,7 +194,7 @@ class Path:
         return driven
 
     def _arrive(self, goal: tuple[FloatArray, FloatArray, FloatArray]) -> None:
-        """The problem is where it was to go, to the last bit; so are rows that moved with it."""
+        """Set the problem, and rows at moving bounds, to their goal to the last bit."""
         machine, role = self.machine, self._role
         machine.t[:], machine.lo[:], machine.hi[:] = goal
         driven = self._driven()
@@ -206,7 +206,7 @@ class Path:
         machine.u[met] = np.clip(machine.u, machine.lo, machine.hi)[met]
 
     def _polish(self) -> None:
-        """Take out what has added up on the way: r of MARGIN and the sum afresh, one answer."""
+        """Remove rounding that has added up: r of MARGIN and the sum afresh, and one solve."""
         machine = self.machine
         margin = machine.margin
         if self.breakpoints == 0 or len(margin) == 0:

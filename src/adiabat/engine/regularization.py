@@ -93,7 +93,7 @@ class Track:
         if np.isfinite(least) and np.isfinite(most):
             return 0.5 * (least + most)
         ends = [end for end in (least, most) if np.isfinite(end)]
-        return ends[0] if ends else 0.0  # without a row of any force b is 0
+        return ends[0] if ends else 0.0  # if no row can carry weight, b is 0
 
     # -- stages ----------------------------------------------------------------------------------
 

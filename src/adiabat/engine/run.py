@@ -37,7 +37,7 @@ SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # each other, which WEAK says of the least pivot: blocks do not overshoot there.
 SMALL_MARGIN, SHORT_PATH = 4, 5_000_000
 LARGE_MARGIN, WEAK = 128, 1e-3
-# Turns spent to get from the tolerance down to rounding, and from there to fewer roundings.
+# Refinement turns once the tolerance is met, and again once rounding is reached.
 REFINEMENTS = 3
 
 
@@ -52,12 +52,12 @@ class Run:
         self.exchange: Exchange | None = None
         self.left_undone = False  # by the path
         self.nearly_there = False  # by a start from inside
-        self.fresh = fresh  # so many rows are new that the machine is
+        self.fresh = fresh  # most rows are new: it starts from scratch
         self.carried = carried  # bounds or the sum moved, and weights with them
         self.n_touched = len(touched)
         self.coarse = self._is_small() if fresh else self._is_low_rank() and not self._is_few()
-        self.whole = self.coarse and fresh  # it is one of all rows
-        self.undecided = fresh and not self.coarse  # whether that would help
+        self.whole = self.coarse and fresh  # the coarse step is of all rows
+        self.undecided = fresh and not self.coarse  # whether one would help
         self.watched = self._first_watch(touched, fresh)
         self.best = np.inf
         self.stuck = False
@@ -100,9 +100,9 @@ class Run:
         return nonzero(self.machine.u) - margin >= margin
 
     def _is_affordable(self) -> bool:
-        """Whether all rows can take part in a coarse step, by what those seen so far tell.
+        """Whether a coarse step of all rows is affordable, estimated from those seen so far.
 
-        It asks for the kernel values of each row that gets weight, with all others.
+        It needs the kernel values of each row that gets weight, with all others.
         """
         n, samples = self.machine.n, self.machine.samples
         part = nonzero(self.machine.u) / max(1, int(self.watched.sum()))
@@ -121,7 +121,7 @@ class Run:
         return margin < LARGE_MARGIN or factor.weakest() < WEAK
 
     def path_is_short(self) -> bool:
-        """Few rows move, and few answer: then a breakpoint costs little, and there are few."""
+        """Whether few rows move and the margin is small: breakpoints are few, and cheap."""
         return not self.carried and self._is_few() and self._is_low_rank()
 
     def solve(self) -> None:
@@ -144,9 +144,9 @@ class Run:
             self.stuck = True  # the full check may still pass
 
     def _refine(self, found: FloatArray, fine: FloatArray) -> bool:
-        """Whether to go on from rounding: where weights are huge, f would show so many roundings.
+        """Whether to refine further: where weights are huge, f shows the roundings that are left.
 
-        Rows that all but tie with the margin are those that it finds.
+        What it finds are rows that nearly tie with the margin.
         """
         if self.stuck or self.refined == REFINEMENTS or np.all(found <= fine):
             return False

@@ -49,7 +49,7 @@ class Samples:
         self.diagonal = np.empty(0)
         self._largest, self._largest_of = 0.0, self.diagonal
         self._room = Room()
-        self._held: Features | Any = None  # from the first `add` on it is there
+        self._held: Features | Any = None  # None until the first `add`
         self._norms: FloatArray | None = None
         self.group: IntArray | None = None  # by position, where some machines have other samples
 
@@ -244,7 +244,7 @@ class Samples:
         return out
 
     def fork(self) -> Samples:
-        """The same samples, to be read only; kernel columns are shared, new ones are its own."""
+        """A read-only copy that shares kernel columns; new columns are its own."""
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
         other._held, other._norms, other.group = self._held, self._norms, self.group

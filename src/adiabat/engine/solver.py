@@ -43,7 +43,7 @@ Key = Hashable
 
 # The way of last resort: from weights of 0, as if all rows were new.
 ANEW = "anew"
-# Settle-and-judge turns before the update is given up.
+# Turns of solving and judging before the update is given up.
 TURNS = 60
 # Times that b is centred anew because it was too large for r to have its digits.
 CENTRINGS = 3
@@ -308,7 +308,7 @@ class Solver:
                 weigh_rows(gram.panels, coefficients, machine.at, f)
                 machine.r = f + (machine.b - machine.t)
             return
-        for machine in machines[1:]:  # their columns first: a panel more is more coefficients
+        for machine in machines[1:]:  # their columns first: a new panel adds coefficients
             self.samples.slots(machine.at[machine.u != 0.0])
         by_machine = [machine.coefficients() for machine in machines]
         weights = np.column_stack(by_machine) if len(machines) > 1 else by_machine[0][:, None]
@@ -392,12 +392,12 @@ class Solver:
         if self._is_large(changes):
             self._tidy(0, self.samples.n)
         elif self._untidy >= TIDYING:
-            # many rows move more columns than can be put back meanwhile: the next few rows do it
+            # after many rows, too many columns are out of place: later updates move them
             self._tidy(STRAGGLERS, TIDYING if changed <= TIDYING else 0)
         return tail, hole
 
     def _tidy(self, tolerated: int, most: int) -> None:
-        """Let go of columns no longer wanted, and bring those in use together at the front."""
+        """Release columns that are no longer needed, and move those in use to the front."""
         self._untidy = 0
         if self.samples.is_small:
             return
@@ -416,7 +416,7 @@ class Solver:
     def _prepare_for_updates(self) -> None:
         """Columns for the samples nearest to the margin, which updates will ask for first."""
         if self.samples.is_small or self.samples.kernel.function is not None:
-            return  # a user's function may be slow: not called before it must be
+            return  # a user's function may be slow: call it only when needed
         weighty, nearness = self._weighty(), np.full(self.samples.n, np.inf)
         for machine in self.machines.values():
             np.minimum.at(nearness, machine.at, np.abs(machine.r))

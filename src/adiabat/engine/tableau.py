@@ -14,7 +14,7 @@ first. What is far takes no part in a removal, so that columns have only as many
 follow, the `width`; it grows where one needs more.
 
 Pivots may lose digits, and a removal may meet what they cannot do: rows that depend on the margin,
-no margin at all. So nothing is believed (`engine.removals`).
+no margin at all. So every result is checked (`engine.removals`).
 """
 
 from __future__ import annotations

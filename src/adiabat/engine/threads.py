@@ -3,8 +3,8 @@
 
 BLAS's own threads serve an update badly. NumPy and SciPy, as wheels, each bring a pool of them, and
 those of the one keep spinning for a while after a product when those of the other want the cores;
-and a product of a millisecond waits for its slowest thread, which on a busy machine is a long time.
-Updates were seen to take ten times as long. So BLAS is held at one thread meanwhile, and the
+and a product of a millisecond waits for its slowest thread, for long on a busy computer. Updates
+were seen to take ten times as long. So BLAS is held at one thread meanwhile, and the
 products that are large (kernel values, residuals of watched rows, the judge's) are cut into slices
 of rows for a thread pool of our own (`_core/thread_pool.h`).
 
@@ -175,7 +175,7 @@ def blas_held() -> Iterator[None]:
 
 @contextmanager
 def pool_for(terms: int) -> Iterator[None]:
-    """Have the threads of the pool at hand in a block, if it adds up as many terms as pay."""
+    """Keep threads of the pool ready in a block, if it adds up enough terms to be worth it."""
     if terms < SHARED_TERMS:
         yield
         return
@@ -185,7 +185,7 @@ def pool_for(terms: int) -> Iterator[None]:
 
 
 def _reset() -> None:
-    """After a fork, no thread has come along, nor one that held the lock."""
+    """After a fork of the process: threads, and who held the lock, are in the parent only."""
     global _lock, _threads_before
     _lock, _threads_before = threading.Lock(), []
     _holders.clear()

@@ -346,7 +346,7 @@ class KernelMachine(SampleKeeper[Model]):
     ) -> Influence:
         """What each sample is worth: the change of a validation loss when it goes, exactly.
 
-        Samples without weight have none, unless the sum of weights or b hangs on them. The model
+        Samples without weight have none, unless the sum of weights or b depends on them. The model
         is not changed.
 
         Parameters
@@ -638,7 +638,7 @@ class KernelMachine(SampleKeeper[Model]):
         self._checked_parameters = (self.tol, self.solver, self.retain)
 
     def _require_unchanged(self) -> None:
-        """What shaped the optimum so far must shape it further; the rest must be valid."""
+        """Refuse a changed parameter that shapes the optimum, and any that is not valid."""
         others = (self.tol, self.solver, self.retain)
         if others != self._checked_parameters:
             self._validate_params()

@@ -68,7 +68,7 @@ class Learner(Pickled, BaseEstimator, Generic[M]):
             )
 
     def _require_unchanged(self) -> None:
-        """What shaped the model so far must shape it further."""
+        """Refuse a changed parameter that shapes the model."""
         for name, before in self._held_parameters.items():
             now = getattr(self, name)
             if not self._same_parameter(name, before, now):
@@ -79,7 +79,7 @@ class Learner(Pickled, BaseEstimator, Generic[M]):
                 )
 
     def _require_askable(self) -> None:
-        """Refuse questions about models that this one is not, where they have no answer."""
+        """Refuse what-if questions that have no answer."""
         check_is_fitted(self)
         self._require_unchanged()
 

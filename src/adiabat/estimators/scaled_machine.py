@@ -85,7 +85,7 @@ class ScaledMachine(Pickled, BaseEstimator):
         return {**self.estimator_._held_fixed(), "scaling": scaling}
 
     def _require_ready(self, verb: str) -> None:
-        """Fitted, and what shaped the model so far shapes it further."""
+        """Refuse an estimator that is not fitted, or whose parameters have changed since."""
         check_is_fitted(
             self,
             msg=f"This %(name)s instance is not fitted yet: there is nothing to {verb}. "

@@ -117,7 +117,7 @@ class DualMachine:
     def changed(
         self, stays: IntArray, cross: FloatArray, new: Values, d_new: FloatArray, aims: FloatArray
     ) -> DualMachine:
-        """Once only `stays` have stayed, in that order, and new rows have come after them.
+        """The machine with only the rows `stays`, in that order, and new rows after them.
 
         `cross` has the kernel values of the new rows with those that stay; `aims` those of all
         rows.

@@ -43,7 +43,7 @@ class ColumnTransformer(sklearn.compose.ColumnTransformer):
     Attributes
     ----------
     transformers_, output_indices_, sparse_output_
-        As in scikit-learn, of the rows that are there. Whether rows come out sparse is settled by
+        As in scikit-learn, of the rows that are there. Whether rows come out sparse is decided by
         `fit`.
 
     Notes

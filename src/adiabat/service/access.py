@@ -2,8 +2,8 @@
 """Who asks, and what that one may do.
 
 Programs show a key (``Authorization: Bearer``). People have a session, begun with a key or by a
-proxy that has signed them in. Where the folder has no keys at all, whoever is on this machine may
-do everything, and nobody else gets in.
+proxy that has signed them in. Where the folder has no keys at all, whoever is on this computer
+may do everything, and nobody else gets in.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Gate:
 
 @lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
-    """Whether an address, or a name, is this machine's own."""
+    """Whether an address, or a name, is this computer's own."""
     if host in ("localhost", "testclient"):
         return True
     try:

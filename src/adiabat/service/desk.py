@@ -74,7 +74,7 @@ class Desk:
             model.refresh()
 
     def close(self) -> None:
-        """Finish what is under way, and let go of everything."""
+        """Finish what is under way, and release everything."""
         self.jobs.close()
         self._close_models()
         os.close(self._lock)

@@ -101,7 +101,7 @@ class Guards:
             not is_loopback(name)
             and name not in self._settings.hosts
             and "*" not in (self._settings.hosts)
-        ):  # a page elsewhere could have its own name point here
+        ):  # the name of another site could point here (DNS rebinding)
             return Problem(
                 421, "The service is not known by that name; add it to hosts in service.toml."
             )

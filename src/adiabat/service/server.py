@@ -29,7 +29,7 @@ def serve(
 ) -> None:
     """Serve a folder until the process is told to stop.
 
-    Raises `StoreError` where it would listen beyond this machine and nobody would need a key.
+    Raises `StoreError` where it would listen beyond this computer and nobody would need a key.
     """
     desk = Desk(folder, **keys)
     if not is_loopback(host) and not (desk.keys.keys() or desk.settings.proxy_secret):

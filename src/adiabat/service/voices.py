@@ -19,7 +19,7 @@ from adiabat.store.predictor import Predictor
 
 @dataclass(frozen=True)
 class Voices:
-    """Rows that spoke: plain dictionaries of `Store.find` with a ``share`` each.
+    """The rows with the largest terms: dictionaries of `Store.find` with a ``share`` each.
 
     `rival` is the class that was the next best, if there are classes.
     """

@@ -21,7 +21,7 @@ class _Held:
     model: Any
     entry: str
     readers: int = 0
-    lent: bool = False  # handed out for good: it may be looked at whenever
+    lent: bool = False  # handed out for good: it may be read at any time
 
 
 class ModelCache:

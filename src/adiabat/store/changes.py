@@ -69,7 +69,7 @@ def erase_records(change: Change, found: Sequence[Record], suppress: bool) -> No
         add_marks(change, [record.id for record in found])
     change.purges = True
     change.body["details"] = {"removed": len(found), "suppressed": suppress}
-    if suppress:  # so that it can be said when an id was erased, to those who can test for it
+    if suppress:  # so that whoever can test for an id can be told when it was erased
         key = change.keys.of_marks(change.settings)
         change.body["details"]["marks"] = sorted(mark(key, record.id).hex() for record in found)
 
@@ -107,7 +107,7 @@ def correct_records(change: Change, found: Sequence[Record], table: Table) -> No
 
 
 def drop_values(change: Change) -> None:
-    """Of rows kept as they came: take out of the settings values that no row has any more."""
+    """Where rows are kept as given, remove values that no row has any more from the settings."""
     settings = change.settings
     if settings.impute is None or not isinstance(settings.features, list):
         return
@@ -124,7 +124,7 @@ def drop_values(change: Change) -> None:
 
 
 def add_column(change: Change, name: str, kind: str) -> None:
-    """Have rows kept as they came have one column more, in which all of them have a gap."""
+    """Add a column to rows that are kept as given; all of them have a gap in it."""
     settings = change.settings
     if settings.impute is None or not isinstance(settings.features, list):
         raise ValueError(
@@ -183,7 +183,7 @@ def follow_parameters(change: Change, parameters: Mapping[str, Any]) -> None:
 
 
 def refresh_held(change: Change) -> None:
-    """Take again from the rows what was taken from rows and then held."""
+    """Recompute from the rows what was once computed from rows and then held fixed."""
     dropped = _drop_categories(change)
     if dropped:
         # A log holds no value of a row: how many, not which.

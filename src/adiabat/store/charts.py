@@ -35,7 +35,7 @@ def steps(
     Parameters
     ----------
     label : str
-        What the picture shows, for those who hear it.
+        What the picture shows, for screen readers.
     at : sequence of int
         Numbers of the entries.
     times : sequence of datetime

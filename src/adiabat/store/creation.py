@@ -51,7 +51,7 @@ def assembled(path: str) -> Iterator[str]:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-    except StoreError:  # of which one kind is a TimeoutError, and so an OSError
+    except StoreError:  # one kind of it is a TimeoutError, and so an OSError
         shutil.rmtree(beside, ignore_errors=True)
         raise
     except OSError as error:

@@ -46,9 +46,9 @@ def publish(
     write: Callable[[str, Change], None],
     empty_too: bool = False,
 ) -> dict[str, Any]:
-    """Have a file written that shows training rows or their ids, and the fact logged.
+    """Write a file that shows training rows or their ids, and log it.
 
-    The file takes its place once the entry is durable, so that no such file is missing in the log.
+    The file is moved into place once the entry is durable: the log misses no such file.
     """
     change: Change | None = None
     try:
@@ -56,7 +56,7 @@ def publish(
             if not empty_too and not is_fitted(change.model):
                 raise StoreError(f"{session.folder!r} has learned nothing yet; learn some rows")
             _draft(change, path, form, write)
-    except StoreError:  # of which one kind is a TimeoutError, and so an OSError
+    except StoreError:  # one kind of it is a TimeoutError, and so an OSError
         raise
     except OSError as error:
         named = change is not None and change.entry is not None

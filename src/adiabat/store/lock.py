@@ -33,7 +33,7 @@ def writing(
     wait: float,
     announce: Callable[[str], None] | None = None,
 ) -> Iterator[None]:
-    """Hold the lock of a store; wait up to `wait` seconds for another to let go of it."""
+    """Hold the lock of a store; wait up to `wait` seconds for another process."""
     descriptor = open_lock(folder)
     try:
         deadline = time.monotonic() + wait

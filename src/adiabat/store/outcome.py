@@ -72,7 +72,7 @@ class Outcome:
 
 
 class Watch:
-    """Takes the time of an operation, and in a dry run what it moves."""
+    """Measures the time of an operation and, in a dry run, what it would change."""
 
     def __init__(self, operation: str, dry_run: bool) -> None:
         self._started = time.perf_counter()
@@ -85,7 +85,7 @@ class Watch:
         self._had_columns = True
 
     def begin(self, change: Change) -> None:
-        """The model is about to move."""
+        """Call it before the model changes."""
         self._had_columns = change.settings.features is not None
         if self._dry_run:
             self._before, self._support = _decisions(change)
@@ -99,7 +99,7 @@ class Watch:
         revised: int = 0,
         found: Sequence[str] = (),
     ) -> None:
-        """The model has moved."""
+        """Call it after the model has changed."""
         model = change.model
         fitted = is_fitted(model)
         moved = None
@@ -121,7 +121,7 @@ class Watch:
         }
 
     def outcome(self, change: Change) -> Outcome:
-        """The change has been kept, or not."""
+        """The outcome, once the change was kept or abandoned."""
         entry = change.entry
         seconds = time.perf_counter() - self._started
         _log.info(

@@ -122,7 +122,7 @@ class Session:
             self.finish_purge()
 
     def close(self) -> None:
-        """Let go of the model and of the database; nothing can be asked after that."""
+        """Release the model and the database; the session cannot be used after that."""
         self.cache.drop()
         self._published = None
         self.engine.dispose()
@@ -280,7 +280,7 @@ class Session:
                 if explained is error:
                     raise
                 raise explained from error
-            if self._published is not None:  # somebody asks for predictions: have them ready
+            if self._published is not None:  # predictions are in use: prepare them now
                 self._published = Predictor.of(entry, change.settings, change.model)
             self.cache.put(entry.hash, change.model)
             if change.draft is not None and publishes is not None:

@@ -100,7 +100,7 @@ class Store(Outgoing):
         self.close()
 
     def close(self) -> None:
-        """Let go of the model in memory; the store then refuses to be used."""
+        """Release the model in memory; the store cannot be used after that."""
         self._session.close()
 
     # -- look ------------------------------------------------------------------------------------
@@ -432,7 +432,7 @@ class Store(Outgoing):
     def add_column(
         self, name: str, *, kind: str = "number", reference: str | None = None
     ) -> Outcome:
-        """Have the rows have one feature more, in which those that are there have a gap.
+        """Add a feature; the rows that are there have a gap in it.
 
         For a store that fills gaps (`impute`). The model is fitted anew; `revise` fills in values.
 

@@ -113,7 +113,7 @@ class _Checks:
         self._result = result
 
     def __call__(self, said: str, action: Callable[[], None]) -> bool:
-        """Whether it holds; whatever else comes of content that is not sound, it does not."""
+        """Whether a check holds; any error that unsound content causes means that it does not."""
         try:
             action()
         except Exception as error:

@@ -6,8 +6,8 @@ sigmoid, an isotonic curve, or Venn-Abers (Vovk and Petej 2014), which fits an i
 the newcomer in either class. Of many classes the pairs are coupled (Wu, Lin and Weng 2004, their
 second method).
 
-A curve hangs on its samples as the model does: it is let go with every change, and fitted again
-when next asked for.
+A curve depends on its samples as the model does: it is discarded with every change, and fitted
+again when next asked for.
 """
 
 from __future__ import annotations

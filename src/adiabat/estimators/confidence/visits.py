@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A copy of a model that takes one newcomer in, and lets it go again.
+"""A copy of a model that learns one newcomer, and forgets it again.
 
-What pivots of a tableau cannot do is done here, with everything that an update has, judge included.
+It is used where pivots of a tableau fail. Each visit is a full update, judge included.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     path : path-like
         The model file.
     max_bytes : int, optional
-        Memory that the model may take; by default half of the machine's. A file that declares
+        Memory that the model may take; by default half of the computer's. A file that declares
         more is refused before any of it is allocated.
 
     Returns

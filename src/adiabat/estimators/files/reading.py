@@ -35,7 +35,7 @@ def require_affordable(
 ) -> None:
     """Refuse a file whose content would take more memory or time than its size accounts for.
 
-    `limit` is in bytes; None stands for half of the machine's memory.
+    `limit` is in bytes; None stands for half of the computer's memory.
     """
     if "machines" in manifest:
         _require_kernel_machine(manifest, arrays, limit)

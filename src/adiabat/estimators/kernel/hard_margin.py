@@ -3,8 +3,8 @@
 
 The model is then the optimum for every larger bound as well. If no bound is enough there is no such
 model: the classes overlap, or no f passes within epsilon of all targets. With weights at a bound B,
-f is a sum of terms up to B k(x, x); once their rounding hides a margin of 1 nothing more is to be
-learned from raising B.
+f is a sum of terms up to B k(x, x); once their rounding hides a margin of 1, raising B
+shows nothing more.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def require_precision(solver: Solver, harder: Any) -> None:
 
 
 def require_finite(formulation: Any) -> None:
-    """Refuse to say of C=inf what the model would be.
+    """Refuse what-if questions where C=inf.
 
     Without a row, or with another, weights may reach the bound that stands in for C.
     """

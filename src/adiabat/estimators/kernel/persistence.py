@@ -116,7 +116,7 @@ def content(state: dict[str, Any]) -> tuple[Manifest, Arrays]:
 
 
 def state_from(manifest: Manifest, arrays: Arrays, parameters: set[str]) -> dict[str, Any]:
-    """The state that `content` was given; ValueError if it does not hang together."""
+    """The state that `content` was given; ValueError if it is inconsistent."""
     if set(manifest["parameters"]) | (_LATER_PARAMETERS & parameters) != parameters:
         raise ValueError("its parameters are not those of the estimator")
     packed = packed_from(manifest, arrays)

@@ -51,7 +51,7 @@ def content(estimator: Any) -> tuple[Manifest, Arrays]:
 
 
 def estimator_from(manifest: Manifest, arrays: Arrays, kind: type) -> Any:
-    """The estimator that `content` was given; ValueError if it does not hang together."""
+    """The estimator that `content` was given; ValueError if it is inconsistent."""
     estimator = kind(**manifest["parameters"])
     estimator._validate_params()
     X = rows_from(manifest, arrays)

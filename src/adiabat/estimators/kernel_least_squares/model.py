@@ -89,7 +89,7 @@ class KernelModel:
         X_new: Any,
         problem: Problem,
     ) -> KernelModel:
-        """Once only some samples have stayed, in their order, and others have come after them."""
+        """The model after samples were removed, and others added at the end."""
         X = self._kept(stays, X_new)
         was = np.full(len(weight), -1, dtype=np.int64)
         was[: len(stays)] = self._places()[stays]
@@ -103,7 +103,7 @@ class KernelModel:
         weight: FloatArray,
         problem: Problem,
     ) -> KernelModel:
-        """Once samples have other features, targets or weights, in their places."""
+        """The model with other features, targets or weights of some samples."""
         X = self.X
         was = self._places()
         was[places[weight[places] != self.weight[places]]] = -1

@@ -72,7 +72,7 @@ def content(estimator: Any) -> tuple[Manifest, Arrays]:
 
 
 def estimator_from(manifest: Manifest, arrays: Arrays, kind: type) -> Any:
-    """The estimator that `content` was given; ValueError if it does not hang together."""
+    """The estimator that `content` was given; ValueError if it is inconsistent."""
     parameters = dict(manifest["parameters"])
     fields, n_features = manifest["feature_map"], int(manifest["n_features_in"])
     moments, following, fitted = _moments_from(manifest, arrays), None, None

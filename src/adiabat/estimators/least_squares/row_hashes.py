@@ -65,7 +65,7 @@ class _Part:
         unique, inverse = np.unique(gone, return_inverse=True)
         first = np.searchsorted(self.hashes, unique)
         there = np.searchsorted(self.hashes, unique, side="right") - first
-        # the how manieth of its equals each one is
+        # the rank of each among its equals
         order = np.argsort(inverse, kind="stable")
         starts = np.searchsorted(inverse[order], np.arange(len(unique)))
         rank = np.empty(len(gone), dtype=np.int64)
@@ -161,7 +161,7 @@ class RowHashes:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> RowHashes:
-        """What `to_arrays` gave; ValueError if it does not hang together."""
+        """What `to_arrays` gave; ValueError if it is inconsistent."""
         hashes, salts = arrays["row_hashes"], arrays["row_hash_salts"]
         counts = arrays["row_hash_counts"]
         sound = (
@@ -239,5 +239,5 @@ def _keyed(rows: Content, salt: bytes) -> Callable[[int], Any]:
 
 
 def _little(values: FloatArray) -> FloatArray:
-    """Values in an order of bytes that all machines agree on; 0 has one sign."""
+    """Values in little-endian order on every CPU; 0 has one sign."""
     return np.ascontiguousarray(values + 0.0, dtype="<f8")

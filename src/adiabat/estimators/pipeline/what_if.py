@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Questions to a pipeline about pipelines that it is not; none of them changes it.
+"""What-if questions to a pipeline, which they do not change.
 
 Where scaling, gamma and class weights are held, they are questions to the machine. In exact mode
 every sample is in the scaling, also those without weight: each that is left out is unlearned by

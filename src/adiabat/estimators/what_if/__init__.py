@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Questions about models that the fitted one is not; none of them changes it."""
+"""What-if questions: models with other samples, computed without changing the fitted one."""

@@ -2,7 +2,7 @@
 """Groups of samples left out, each at once: what the model that never had them says of them.
 
 Each group leaves the full model in one step (KT09), on a shared copy. Groups without weight need no
-work, unless b hangs on them.
+work, unless b depends on them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each sample is worth: the change of a validation loss when it goes, exactly.
 
-A sample without weight is not known to the optimum and costs nothing, unless the sum of weights, a
-box or b hangs on it. Every other one is removed as in leave-one-out, and f at the validation points
-follows from the weights that changed. Where the model has other machines or boxes without a sample,
-it leaves a shared copy, and the points are decided anew.
+The optimum does not depend on a sample without weight, which costs nothing, unless the sum of
+weights, a box or b depends on it. Every other one is removed as in leave-one-out, and f at the
+validation points follows from the weights that changed. Where the model has other machines or boxes
+without a sample, it is removed from a shared copy, and the points are decided anew.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Exact leave-one-out: for each sample the model that never had it, and what it says of it.
 
-Samples without weight need no work: the optimum does not know them. Every other one is driven out
-of each machine that holds it (CP01 Algorithm 2), by pivots (`engine.tableau`) or on a copy
+Samples without weight need no work: the optimum does not depend on them. Every other one is driven
+out of each machine that holds it (CP01 Algorithm 2), by pivots (`engine.tableau`) or on a copy
 (`engine.trial`). Where only right or wrong is asked, two rules of CP01 save some of it: g of the
 sample that goes can only fall, so one that is wrong stays wrong, and the path may stop where f
 changes its sign.

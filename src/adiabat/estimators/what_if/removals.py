@@ -50,7 +50,7 @@ def machine_values(model: Model) -> FloatArray:
 def weighty_units(model: Model) -> list[Unit]:
     """Who has to be removed from where: samples with weight.
 
-    Where no row is strictly inside its box, b hangs on the others, and all have to be.
+    Where no row is strictly inside its box, b depends on the others, and all have to be.
     """
     place = np.full(model.solver.samples.n, -1)
     place[model.position] = np.arange(len(model))
@@ -187,7 +187,7 @@ def _remove_some(
 
 
 class _Leaver:
-    """Samples leave one machine of a model in turn, in one thread."""
+    """Removes samples from one machine of a model in turn, in one thread."""
 
     def __init__(
         self, model: Model, column: int, tableau: Tableau | None, points: FloatArray | None
@@ -201,7 +201,7 @@ class _Leaver:
 
     @property
     def at_once(self) -> int:
-        """How many should leave in one call."""
+        """How many to remove in one call."""
         return 1 if self._remover is None else self._remover.at_once
 
     def removals(self, places: list[int], ask: bool) -> list[Removal]:
