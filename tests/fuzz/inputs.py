@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 MODELS = (
     "svc", "svc three", "svc linear", "svr", "one class", "svdd", "lssvc", "lssvr", "lssvr poly",
-    "kernel lssvc", "kernel lssvr", "pipeline",
+    "kernel lssvc", "kernel lssvr", "pipeline", "lssvc scaled", "lssvr table",
 )  # fmt: skip
 SPARSE = {"svc", "svc three", "svr", "one class", "svdd", "kernel lssvc", "kernel lssvr"}
 STORES = ("svc", "lssvc", "sparse", "scaled", "signed")
