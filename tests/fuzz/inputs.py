@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 MODELS = (
     "svc", "svc three", "svc linear", "svr", "one class", "svdd", "lssvc", "lssvr", "lssvr poly",
     "kernel lssvc", "kernel lssvr", "pipeline", "svc poly", "svc chi2", "svc precomputed",
-    "svc window", "svc calibrated", "table", "table held",
+    "svc window", "svc calibrated", "table", "table held", "lssvc scaled",
+    "lssvr table",
 )  # fmt: skip
 SPARSE = {"svc", "svc three", "svr", "one class", "svdd", "kernel lssvc", "kernel lssvr"}
 STORES = ("svc", "lssvc", "sparse", "scaled", "signed")

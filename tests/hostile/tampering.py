@@ -6,6 +6,7 @@ from contextlib import closing
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
 
 import adiabat
 from adiabat.archive import read_archive, write_archive
@@ -20,6 +21,14 @@ X = np.where(RNG.random((N, D)) < 0.5, RNG.normal(size=(N, D)), 0.0)
 X[:, 0] = np.arange(N) % 2 + 0.25 * RNG.normal(size=N)
 Y = np.arange(N) % 2
 
+
+def _columns():
+    """Numbers that are filled and scaled, others as categories, one as it is."""
+    filled = make_pipeline(adiabat.SimpleImputer(), adiabat.StandardScaler())
+    parts = [("filled", filled, [0]), ("kinds", adiabat.OneHotEncoder(), [1])]
+    return adiabat.ColumnTransformer(parts, remainder="passthrough")
+
+
 MODELS = {
     "svc": lambda X: adiabat.SVC(gamma=0.3).fit(X, Y),
     "svc three": lambda X: adiabat.SVC(gamma=0.3).fit(X, np.arange(N) % 3),
@@ -30,6 +39,8 @@ MODELS = {
     "lssvc": lambda X: adiabat.LSSVC().fit(X, Y),
     "lssvr": lambda X: adiabat.LSSVR(feature_map=RandomFourier(7, 0.5)).fit(X, Y),
     "lssvr poly": lambda X: adiabat.LSSVR(feature_map=Polynomial(2)).fit(X, Y),
+    "lssvc scaled": lambda X: adiabat.LSSVC(feature_map=adiabat.StandardScaler()).fit(X, Y),
+    "lssvr table": lambda X: adiabat.LSSVR(feature_map=_columns()).fit(X, Y),
     "kernel lssvc": lambda X: adiabat.KernelLSSVC(gamma=0.3).fit(X, Y),
     "kernel lssvr": lambda X: adiabat.KernelLSSVR(gamma=0.3).fit(X, Y),
     "pipeline": lambda X: adiabat.IncrementalPipeline(

@@ -23,6 +23,15 @@ def edited(manifest, where, value):
     manifest[last] = value
 
 
+def many_rows(manifest, arrays, n):
+    """Say that a model with transformers has learned so many rows."""
+    manifest["counts"].update(n=40 + n, n_heavy=40 + n)
+    for name in arrays:
+        if "_counts" in name:
+            arrays[name] = arrays[name].copy()
+            arrays[name][0] += n
+
+
 BOMBS = {
     "width": ("lssvc", lambda m, a: m.update(width=50_000)),
     "width that the moments have not": ("lssvr", lambda m, a: m.update(width=10**9)),
@@ -44,6 +53,9 @@ BOMBS = {
         "kernel lssvc", lambda m, a: edited(m, "kernel.degree", 10**9)),
     "code of a class": ("svc", lambda m, a: a.update(target=a["target"] * 10**12)),
     "classes": ("svc", lambda m, a: a.update(target=np.arange(40))),
+    "counts of values": ("lssvr table", lambda m, a: many_rows(m, a, 10**12)),
+    "digits far above": ("lssvc scaled", lambda m, a: edited(m, "feature_map.lowest", 10**9)),
+    "digits far below": ("lssvc scaled", lambda m, a: edited(m, "feature_map.lowest", -(10**9))),
 }  # fmt: skip
 
 

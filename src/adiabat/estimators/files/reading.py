@@ -8,6 +8,7 @@ the arrays that are there, or against the memory that is allowed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -117,13 +118,25 @@ def _require_least_squares(
     require_memory(OF_MOMENTS * _FLOAT * side * side, f"moments of {width} features", limit)
     require_memory(_FLOAT * n_features, f"a row of {n_features} features", limit)
     if manifest["feature_map"] is not None and "transformers" in manifest["feature_map"]:
-        digits = arrays["sums_digits"]
-        # Python's whole numbers take several times the room of digits
-        require_memory(8 * digits.nbytes, "the exact moments", limit)
+        _require_following(manifest, arrays, limit)
     elif manifest["feature_map"] is not None:
         _require_map(manifest["feature_map"], arrays, width, n_features, limit)
     elif n_features != width:
         raise ValueError("the moments are not those of the features")
+
+
+def _require_following(
+    manifest: Mapping[str, Any], arrays: Mapping[str, Any], limit: int | None
+) -> None:
+    n = manifest["counts"]["n"]
+    _require_count("n", n)
+    # Python's whole numbers take several times the room of digits
+    require_memory(8 * arrays["sums_digits"].nbytes, "the exact moments", limit)
+    counts = [array for name, array in arrays.items() if re.fullmatch(r"scaler\d+_counts\d+", name)]
+    if any(array.dtype != np.int64 or float(array.sum(dtype=float)) != n for array in counts):
+        raise ValueError("the counts of a transformer are not those of the rows")
+    # values are spelled out for scikit-learn's transformers
+    require_memory(4 * _FLOAT * n * len(counts), f"{n} rows of {len(counts)} columns", limit)
 
 
 def _require_map(
