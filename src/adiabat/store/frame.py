@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from adiabat.store.digests import sha256
@@ -29,7 +30,9 @@ def entry_frame(settings: Settings, model: Any) -> dict[str, Any]:
     }
 
 
+@cache
 def _version() -> str:
+    """The version installed; looking it up takes as long as a small update."""
     from importlib.metadata import version
 
     return version("adiabat")

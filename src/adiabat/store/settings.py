@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adiabat.errors import StoreDamagedError
@@ -68,7 +68,7 @@ class Settings:
 
     def to_json(self) -> str:
         """The one JSON text of these settings."""
-        fields = asdict(self)
+        fields = dict(vars(self))
         fields["parameters"] = {name: _listed(value) for name, value in self.parameters.items()}
         fields["ignored"] = list(self.ignored)
         fields["classes"] = None if self.classes is None else list(self.classes)
