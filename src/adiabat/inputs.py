@@ -46,6 +46,8 @@ _USUAL_MEMORY: Final = 1 << 33
 
 def require_sparse(X: Any, name: str = "X") -> None:
     """Refuse a SciPy sparse matrix whose index arrays are not sound; ValueError names it."""
+    if min(X.shape) < 0:
+        raise _unsound(name, f"its shape is {X.shape}")
     if X.format in ("csr", "csc"):
         major, minor = X.shape if X.format == "csr" else X.shape[::-1]
         _require_compressed(X.indptr, X.indices, X.data, major, minor, name)

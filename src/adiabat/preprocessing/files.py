@@ -21,6 +21,7 @@ from adiabat.preprocessing.encoder import OneHotEncoder
 from adiabat.preprocessing.imputer import SimpleImputer
 from adiabat.preprocessing.scaler import StandardScaler
 from adiabat.preprocessing.scalers import MinMaxScaler, RobustScaler
+from adiabat.preprocessing.sizes import require_affordable_counts
 from adiabat.preprocessing.unlearning import Unlearning
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -34,6 +35,8 @@ _KINDS: Final[dict[str, Any]] = {
         sklearn.preprocessing.PolynomialFeatures,
     )
 }  # fmt: skip
+# How many processes to start and what to print is not for a file to say.
+_OF_THE_READER: Final = ("n_jobs", "verbose")
 _TYPES: Final = {"float64": np.float64, "float32": np.float32, "int64": np.int64}
 
 
@@ -72,7 +75,11 @@ def rebuild(described: Any) -> Any:
     kind = described["kind"]
     if kind == "Pipeline":
         return Pipeline([(str(name), rebuild(step)) for name, step in described["steps"]])
-    parameters = {name: _given(value) for name, value in described["parameters"].items()}
+    parameters = {
+        name: _given(value)
+        for name, value in described["parameters"].items()
+        if name not in _OF_THE_READER
+    }
     if kind == "ColumnTransformer":
         parts = [(str(name), rebuild(part), columns) for name, part, columns in described["parts"]]
         parameters["remainder"] = rebuild(described["remainder"])
@@ -94,8 +101,10 @@ def statistics(transformer: Any) -> tuple[list[Any], Arrays]:
     return fields, arrays
 
 
-def restore(transformer: Any, fields: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Give fitted transformers back what they held."""
+def restore(
+    transformer: Any, fields: Any, arrays: Mapping[str, npt.NDArray[Any]], limit: int | None = None
+) -> None:
+    """Give fitted transformers back what they held; it takes at most `limit` bytes."""
     holders = _holders(transformer)
     if len(holders) != len(fields):
         raise ValueError("the transformers of the file are not as many as their statistics")
@@ -106,6 +115,7 @@ def restore(transformer: Any, fields: Any, arrays: Mapping[str, npt.NDArray[Any]
             for name, array in arrays.items()
             if name.startswith(prefix)
         }
+        require_affordable_counts(own, limit)
         holder._restore(found, own)
 
 

@@ -86,7 +86,7 @@ def _estimator(manifest: Manifest, arrays: Arrays, max_bytes: int | None) -> Any
     name = manifest.get("estimator")
     if name == IncrementalPipeline.__name__:
         raw = raw_rows(manifest, arrays)
-        scaler, given = scaler_from(manifest, arrays, raw)
+        scaler, given = scaler_from(manifest, arrays, raw, max_bytes)
         own = machine_arrays(arrays, scaler, raw)
         machine = _estimator(manifest["machine"], own, max_bytes)
         estimator: Any = IncrementalPipeline._from_parts(manifest, machine, scaler, given, raw)

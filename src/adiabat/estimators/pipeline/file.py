@@ -24,6 +24,7 @@ from adiabat.estimators.files.content import (
 from adiabat.preprocessing.composition import fit_to, require_unlearnable
 from adiabat.preprocessing.files import describe, rebuild, restore, statistics
 from adiabat.preprocessing.scaler import StandardScaler
+from adiabat.preprocessing.sizes import require_affordable_transformers
 from adiabat.preprocessing.tally import Tally, key_of
 from adiabat.preprocessing.unlearning import as_json, from_json
 
@@ -80,8 +81,8 @@ def raw_rows(manifest: Manifest, arrays: Arrays) -> Any:
     return X
 
 
-def scaler_from(manifest: Manifest, arrays: Arrays, raw: Any) -> tuple[Any, Any]:
-    """The scaler as it was fitted, and as it was given."""
+def scaler_from(manifest: Manifest, arrays: Arrays, raw: Any, limit: int | None) -> tuple[Any, Any]:
+    """The scaler as it was fitted, and as it was given; its rows take at most `limit` bytes."""
     if "scaler" in manifest:
         scaler = StandardScaler._from_file(manifest["scaler"], arrays, int(raw.shape[1]))
         default = manifest["default_scaler"]
@@ -89,10 +90,11 @@ def scaler_from(manifest: Manifest, arrays: Arrays, raw: Any) -> tuple[Any, Any]
     given, fitted = rebuild(manifest["transformers"]), rebuild(manifest["at_positions"])
     require_unlearnable(given)
     require_unlearnable(fitted)
+    require_affordable_transformers(fitted, raw, limit)
     weights = arrays[_OF_THE_MACHINE + "weight"]
     fitted = fit_to(fitted, raw, None if (weights == 1.0).all() else weights)
     if manifest["mode"] == "held":
-        restore(fitted, manifest["held_statistics"], arrays)
+        restore(fitted, manifest["held_statistics"], arrays, limit)
     return fitted, given
 
 
