@@ -37,8 +37,6 @@ from adiabat.typing import BoolArray, FloatArray, IntArray
 MOST_ENTRIES = 1 << 26
 # For so many rows of the margin, one more of those nearest to r = 0 gets its column at the start.
 NEAREST = 4
-# Columns whose kernel values are copied at a time.
-COPIED = 64
 # Pivots before a removal is given up.
 MOST_PIVOTS = 64
 # A violation to be content with, in units of the row's target, if `tol` allows it; `trial` and the
@@ -257,12 +255,10 @@ class Tableau:
         kernel = self.kernel[self._used : self._used + len(places)]
         at = self.at[places]
         if self._samples.gram.slot_of[at].min(initial=0) >= 0:
-            for start in range(0, len(at), COPIED):
-                part = slice(start, start + COPIED)
-                values = self._samples.between(self.at, at[part])
-                np.add(values.T, self.shift, out=kernel[part])
+            self._samples.gram.gather(self.at, self._samples.slots(at), kernel.T)
         else:
-            np.add(self._samples.block(at, self.at), self.shift, out=kernel)
+            kernel[:] = self._samples.block(at, self.at)
+        kernel += self.shift
         return kernel
 
     def _file(self, places: IntArray) -> None:
