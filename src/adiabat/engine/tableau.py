@@ -35,8 +35,10 @@ from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # Numbers in a tableau at most (512 MB, and as much for the kernel).
 MOST_ENTRIES = 1 << 26
-# For so many rows of the margin, one more of those nearest to r = 0 gets its column at the start.
+# For so many rows of the margin, one more of those nearest to r = 0 gets its column at the start;
+# for removals, for so many rows with weight, and at least so many.
 NEAREST = 4
+LEAST_NEAREST = 16
 # Pivots before a removal is given up.
 MOST_PIVOTS = 64
 # A violation to be content with, in units of the row's target, if `tol` allows it; `trial` and the
@@ -83,7 +85,7 @@ class Tableau:
         self.slot = np.full(n + 1, -1)
         self._filed = np.empty(capacity, dtype=np.int64)  # places by slot
         self._used = 0
-        self._start()
+        self._start(n_followed is None)
 
     @staticmethod
     def of(machine: Machine, tol: float, n_followed: int | None = None) -> Tableau | None:
@@ -105,8 +107,8 @@ class Tableau:
 
     # -- columns ---------------------------------------------------------------------------------
 
-    def _start(self) -> None:
-        """Columns of b, of the margin, of all other rows with weight, and of some near by."""
+    def _start(self, few: bool) -> None:
+        """Columns of b, the margin, all other rows with weight, and some (or a few) near by."""
         s, n = self._s, self.machine.n
         kernel = self._kernel_of(np.arange(s))
         self._lower = sl.cholesky(kernel[:, :s], lower=True, check_finite=False)
@@ -126,9 +128,9 @@ class Tableau:
         self._solve(np.arange(s, self.width))
         carrying, resting = np.flatnonzero(self.u[s:]), np.flatnonzero(self.u[s:] == 0.0)
         near = s // NEAREST
-        if self.width < n:
+        if not few:
             followed = int(np.searchsorted(resting, self.width - s))
-            near = min(followed, (s + len(carrying)) // NEAREST)
+            near = min(followed, max(LEAST_NEAREST, (s + len(carrying)) // NEAREST))
         first = s + np.concatenate([carrying, resting[:near]])[: len(self.kernel) - s]
         self.fill(np.sort(first))
 
