@@ -136,7 +136,7 @@ def _probabilities(name: str, X: Any, y: Any, known: dict[str, Any], points: int
         CalibratedClassifierCV(plain, ensemble=False).fit(train, labels).predict_proba(new)
 
     said = f"probabilities with fit, {name}, n = {len(train)}: CalibratedClassifierCV"
-    return said, _spent(ours), _spent(theirs), 2.0
+    return said, _spent(ours, REFITS), _spent(theirs, REFITS), 2.0
 
 
 def _probabilities_of_digits(points: int) -> Found:

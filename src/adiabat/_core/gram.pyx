@@ -472,7 +472,7 @@ cdef class Gram:
         other.owner = np.maximum(self.owner, 0)
         return other
 
-    def gather(self, const long long[::1] rows, slots, double[:, ::1] out):
+    def gather(self, const long long[::1] rows, slots, double[:, :] out):
         """out[i, j] = K[rows[i], slots[j]]."""
         cdef const size_t[::1] tops = self._tops(slots)
         if rows.shape[0] and tops.shape[0]:

@@ -125,7 +125,7 @@ cdef class LinearGram(Gram):
             simd.kernel_row_products(
                 self._X.shape[1], &self._X[0, 0], sample, slots, k, out)
 
-    def gather(self, const long long[::1] rows, slots, double[:, ::1] out):
+    def gather(self, const long long[::1] rows, slots, double[:, :] out):
         """out[i, j] = K[rows[i], slots[j]]."""
         X = np.asarray(self._X)
         np.asarray(out)[:] = LINEAR.block(Rows.dense(X, np.asarray(rows)), Rows.dense(X, slots))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small services for arrays of rows: entries deleted, codes found, roundings summed, optima told."""
+"""Small services for arrays of rows: entries deleted, codes found, roundings summed, optima."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs

@@ -21,12 +21,12 @@ from adiabat.engine.trial import Removal
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # Numbers in a batch of removals, and how many of them are driven out, and checked, at a time.
-TOGETHER = 1 << 18
+TOGETHER = 1 << 19
 MOST_AT_ONCE = 256
-MOST_CHECKED = 64
+MOST_CHECKED = 128
 # Rows outside the margin that are followed to begin with: at least so many, and one of so many.
 FOLLOWED = 128
-FOLLOWED_PART = 10
+FOLLOWED_PART = 8
 # If more than one of so many removals needs further rows, these are followed from then on.
 SHORT_PART = 8
 

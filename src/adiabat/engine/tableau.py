@@ -35,10 +35,10 @@ from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # Numbers in a tableau at most (512 MB, and as much for the kernel).
 MOST_ENTRIES = 1 << 26
-# For so many rows of the margin, one more of those nearest to r = 0 gets its column at the start.
+# For so many rows of the margin, one more of those nearest to r = 0 gets its column at the start;
+# for removals, for so many rows with weight, and at least so many.
 NEAREST = 4
-# Columns whose kernel values are copied at a time.
-COPIED = 64
+LEAST_NEAREST = 16
 # Pivots before a removal is given up.
 MOST_PIVOTS = 64
 # A violation to be content with, in units of the row's target, if `tol` allows it; `trial` and the
@@ -85,7 +85,7 @@ class Tableau:
         self.slot = np.full(n + 1, -1)
         self._filed = np.empty(capacity, dtype=np.int64)  # places by slot
         self._used = 0
-        self._start()
+        self._start(n_followed is None)
 
     @staticmethod
     def of(machine: Machine, tol: float, n_followed: int | None = None) -> Tableau | None:
@@ -107,8 +107,8 @@ class Tableau:
 
     # -- columns ---------------------------------------------------------------------------------
 
-    def _start(self) -> None:
-        """Columns of b, of the margin, of all other rows with weight, and of some near by."""
+    def _start(self, few: bool) -> None:
+        """Columns of b, the margin, all other rows with weight, and some (or a few) near by."""
         s, n = self._s, self.machine.n
         kernel = self._kernel_of(np.arange(s))
         self._lower = sl.cholesky(kernel[:, :s], lower=True, check_finite=False)
@@ -128,9 +128,9 @@ class Tableau:
         self._solve(np.arange(s, self.width))
         carrying, resting = np.flatnonzero(self.u[s:]), np.flatnonzero(self.u[s:] == 0.0)
         near = s // NEAREST
-        if self.width < n:
+        if not few:
             followed = int(np.searchsorted(resting, self.width - s))
-            near = min(followed, (s + len(carrying)) // NEAREST)
+            near = min(followed, max(LEAST_NEAREST, (s + len(carrying)) // NEAREST))
         first = s + np.concatenate([carrying, resting[:near]])[: len(self.kernel) - s]
         self.fill(np.sort(first))
 
@@ -257,12 +257,10 @@ class Tableau:
         kernel = self.kernel[self._used : self._used + len(places)]
         at = self.at[places]
         if self._samples.gram.slot_of[at].min(initial=0) >= 0:
-            for start in range(0, len(at), COPIED):
-                part = slice(start, start + COPIED)
-                values = self._samples.between(self.at, at[part])
-                np.add(values.T, self.shift, out=kernel[part])
+            self._samples.gram.gather(self.at, self._samples.slots(at), kernel.T)
         else:
-            np.add(self._samples.block(at, self.at), self.shift, out=kernel)
+            kernel[:] = self._samples.block(at, self.at)
+        kernel += self.shift
         return kernel
 
     def _file(self, places: IntArray) -> None:
