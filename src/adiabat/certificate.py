@@ -116,8 +116,9 @@ class Certificate:
     rounding: float = 0.0
     basis: str = ""
     f_error: float = field(default=math.nan, compare=False)  # nan is not equal to itself
-    n_bounded: int = 0
-    moved: float = 0.0
+    # how it was established is no part of what holds: a model that was loaded computes all rows
+    n_bounded: int = field(default=0, compare=False)
+    moved: float = field(default=0.0, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "held_fixed", MappingProxyType(dict(self.held_fixed)))
