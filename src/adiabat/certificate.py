@@ -82,6 +82,12 @@ class Certificate:
         that float64 has: those of a linear kernel of few features are exact, others are rounded.
         It is that of the worst row; where one row is far larger than the others, theirs is less.
         Nan in the report of an update of a kernel machine: `certificate()` computes it.
+    n_bounded : int
+        Rows whose residual the update did not compute, since they carry no weight and f cannot
+        have moved so far that they violate; all others were computed. 0 from `certificate()`,
+        which computes all.
+    moved : float
+        By how much f can have moved at most, at these rows, since it was computed.
 
     Examples
     --------
@@ -110,6 +116,9 @@ class Certificate:
     rounding: float = 0.0
     basis: str = ""
     f_error: float = field(default=math.nan, compare=False)  # nan is not equal to itself
+    # how it was established is no part of what holds: a model that was loaded computes all rows
+    n_bounded: int = field(default=0, compare=False)
+    moved: float = field(default=0.0, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "held_fixed", MappingProxyType(dict(self.held_fixed)))
@@ -137,6 +146,7 @@ class Certificate:
             f"{self.n_support} support{limit}"
             + (f", holding {held}" if held else "")
             + (f"; {self.basis}" if self.basis else "")
+            + (f"; {self.n_bounded} rows bounded" if self.n_bounded else "")
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -161,7 +171,9 @@ class Verdict:
     """What the judge found for one machine.
 
     `worst` is the row whose violation, `residual`, is largest for what it is `allowed`, of which
-    `rounding` is due to rounding; -1 where no row violates.
+    `rounding` is due to rounding; -1 where no row violates. Of `n_bounded` rows the residual was
+    not computed: f can have `moved` by so much at most since it was, which is less than what they
+    are from violating.
     """
 
     residual: float = 0.0
@@ -172,6 +184,8 @@ class Verdict:
     gap_allowed: float = 0.0
     balance: float = 0.0
     ok: bool = True
+    n_bounded: int = 0
+    moved: float = 0.0
 
     @property
     def severity(self) -> float:

@@ -10,6 +10,8 @@ from adiabat._core.rows import (
     codes_in,
     common_size,
     delete_entries,
+    first_at,
+    has_codes,
     mark,
     nonzero,
     remove_entries,
@@ -144,3 +146,16 @@ def test_rows_at_marked_samples() -> None:
 )
 def test_common_size(t: list[float], size: float) -> None:
     assert common_size(np.array(t)) == size
+
+
+def test_first_at() -> None:
+    at = np.array([4, 0, 1, 4, 2])
+    assert [first_at(at, position) for position in (4, 0, 2, 3)] == [0, 1, 4, -1]
+
+
+@pytest.mark.parametrize(
+    ("codes", "there"), [([], True), ([0], True), ([2, 5], True), ([0, 3], False), ([9], False)]
+)
+def test_has_codes(codes: list[int], there: bool) -> None:
+    assert has_codes(np.array([2, 0, 5, 2, 0]), codes) is there
+    assert has_codes(np.array([], dtype=np.int64), codes) is (codes == [])

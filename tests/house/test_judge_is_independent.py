@@ -53,7 +53,9 @@ JUDGES = (
     "certificate", "error_bound", "_core.judge", *(f"lssvm.{name}" for name in MEASURING),
 )  # fmt: skip
 #: What the judged may ask a judge for: the verdict, and the names of what it says.
-VERDICTS = {"Certificate", "Verdict", "adds_nothing", "verdict", "weigh", "weigh_rows"}
+VERDICTS = {
+    "Certificate", "Looks", "Verdict", "adds_nothing", "verdict", "weigh", "weigh_rows",
+}  # fmt: skip
 #: Who asks the judge for what is then shown to users.
 ASKING = {"lssvm/evidence.py", "lssvm/dual_evidence.py"}
 #: What the judge of least squares takes from other modules, none of which solves or measures.

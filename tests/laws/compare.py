@@ -413,6 +413,7 @@ def exact_state(model: Any, X: Any, afresh: bool = False) -> Any:
     report = model.last_update_
     if afresh:
         figures = {"residual": 0.0, "tol": 0.0, "gap": 0.0, "gap_tol": 0.0, "rounding": 0.0}
+        figures |= {"n_bounded": 0, "moved": 0.0}
         judged = replace(report.certificate, **figures, balance=0.0, worst=None, f_error=math.nan)
         report = replace(report, certificate=judged)
     seen = [model.predict(X)]

@@ -364,14 +364,14 @@ cdef class Gram:
         """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays."""
         if len(samples) == 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        gone = np.zeros(self.n, dtype=bool)
-        gone[samples] = True
-        samples = gone.nonzero()[0]
+        samples = np.unique(samples)
         slots = self.slot_of[samples]
         self._vacate(slots[slots >= 0])
         cdef Py_ssize_t left = self.n - len(samples)
         hole = samples[samples < left]
-        tail = left + (~gone[left:]).nonzero()[0]
+        stays = np.ones(len(samples), dtype=bool)
+        stays[samples[samples >= left] - left] = False
+        tail = left + stays.nonzero()[0]
         cdef const long long[::1] to = hole, come = tail
         cdef Moves job
         job.data, job.k, job.left, job.n = self._data, to.shape[0], left, self.n

@@ -7,6 +7,55 @@ def weigh(panels: Sequence[FloatArray], weights: FloatArray, out: FloatArray) ->
 def weigh_rows(
     panels: Sequence[FloatArray], weights: FloatArray, rows: IntArray, out: FloatArray
 ) -> None: ...
+
+class Looks:
+    r: FloatArray
+    u: FloatArray
+    b: float
+    seen: FloatArray
+    drift: float
+    n_bounded: int
+    furthest: float
+    def __init__(self, r: FloatArray, u: FloatArray, b: float) -> None: ...
+    def copy(self) -> Looks: ...
+    def moved(self, u: FloatArray) -> FloatArray: ...
+    def look(
+        self,
+        panels: Sequence[FloatArray],
+        weights: FloatArray,
+        moved: FloatArray,
+        at: IntArray,
+        u: FloatArray,
+        t: FloatArray,
+        lo: FloatArray,
+        hi: FloatArray,
+        root: FloatArray,
+        b: float,
+        most: float,
+    ) -> FloatArray | None: ...
+    def compute(
+        self,
+        panels: Sequence[FloatArray],
+        weights: FloatArray,
+        at: IntArray,
+        t: FloatArray,
+        rows: IntArray,
+    ) -> FloatArray: ...
+    def stale(self, rows: IntArray) -> IntArray: ...
+
+def unbounded(
+    r: FloatArray,
+    u: FloatArray,
+    t: FloatArray,
+    lo: FloatArray,
+    hi: FloatArray,
+    root: FloatArray,
+    seen: FloatArray,
+    drift: float,
+    size: float,
+    b: float,
+    scale: float,
+) -> tuple[IntArray, float]: ...
 def adds_nothing(
     r: FloatArray, u: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, size: float
 ) -> bool: ...

@@ -20,6 +20,7 @@ cdef enum:
     LANES = 8           # sums side by side
 
 cdef double EPSILON = 2.0 ** -52
+cdef double LOOK_ROUNDINGS = 64.0  # of f that a residual may be off when it is computed
 cdef double SUM_ROUNDINGS = 8.0    # of the weights that their sum may be off
 
 
@@ -174,6 +175,101 @@ def weigh_rows(panels, const double[::1] weights, const long long[::1] rows, dou
     job.step = max(LEAST, PART // max(1, total))
     with nogil:
         share(some_single_rows, &job, (job.n + job.step - 1) // job.step)
+
+
+class Looks:
+    """Residuals as the judge last computed them, and how far they may have moved since.
+
+    f(x_i) = <w, phi(x_i)> + b, so that |change of r_i - change of b| <= sqrt k(x_i, x_i) |change of
+    w|, and |change of w|^2 = d'Kd for the change d of u. `drift` sums the lengths |change of w| from
+    look to look, `seen` is what it was when r_i was computed. A row without weight, whose r is
+    farther from 0 than it can have moved, on the side that its bound asks for, has no violation and
+    no part in any sum of a verdict: it is bounded, and need not be computed. All others are.
+
+    All of it is the judge's own: weights as it knew them, residuals as it computed them.
+    """
+
+    def __init__(self, r, u, double b):
+        self.r, self.u, self.b = r.copy(), u.copy(), b
+        self.seen = np.zeros(len(r))
+        self.drift = self.size = 0.0
+        self.n_looks = 0
+        self.n_bounded, self.furthest = 0, 0.0
+
+    def copy(self):
+        """The same looks, to go on from; arrays are shared until they are replaced."""
+        other = Looks(self.r[:0], self.u[:0], self.b)
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def moved(self, u):
+        """How weights differ from those of the last look."""
+        return u - self.u
+
+    def look(self, panels, weights, moved, at, u, t, lo, hi, root, double b, double most):
+        """Residuals, computed where they are not bounded; None if that is more than `most` of them.
+
+        `weights` are u and `moved` what `moved(u)` gave, by column; at are the rows of the panels.
+        """
+        rows = np.flatnonzero(u != self.u)
+        change = u[rows] - self.u[rows]
+        f = np.empty(len(rows))
+        weigh_rows(panels, moved, at[rows], f)
+        sizes = float(root[rows] @ np.abs(change))
+        # the rounding of the product, and of its sums, is no more than this
+        square = max(0.0, float(change @ f)) + (len(rows) + 64.0) * 4.0 * EPSILON * sizes * sizes
+        self.drift += (1.0 + 1e-9) * square ** 0.5
+        self.u[rows] = u[rows]
+        self.size = max(self.size, float(root @ np.abs(u)))
+        self.r += b - self.b
+        self.b = b
+        self.n_looks += 1
+        scale = (LOOK_ROUNDINGS + 2.0 * self.n_looks) * EPSILON
+        doubtful, self.furthest = unbounded(
+            self.r, self.u, t, lo, hi, root, self.seen, self.drift, self.size, b, scale)
+        self.n_bounded = len(u) - len(doubtful)
+        if len(doubtful) > most * len(u):
+            return None
+        self.compute(panels, weights, at, t, doubtful)
+        return self.r.copy()
+
+    def compute(self, panels, weights, at, t, rows):
+        """Compute residuals of rows, for the weights and the b of the last look."""
+        f = np.empty(len(rows))
+        weigh_rows(panels, weights, at[rows], f)
+        self.r[rows] = f + (self.b - t[rows])
+        self.seen[rows] = self.drift
+        return self.r[rows]
+
+    def stale(self, rows):
+        """Those of the rows that were not computed in the last look."""
+        return rows[self.seen[rows] < self.drift]
+
+
+def unbounded(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
+              const double[::1] hi, const double[::1] root, const double[::1] seen, double drift,
+              double size, double b, double scale):
+    """Rows whose residual is to be computed, and the most that another can have moved by.
+
+    `scale` are the roundings of f that r may be off, each relative to the sizes of its terms.
+    """
+    cdef Py_ssize_t i, k = 0, n = r.shape[0]
+    cdef double reach, furthest = 0.0
+    if not (u.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == root.shape[0]
+            == seen.shape[0] == n):
+        raise ValueError("rows do not fit")
+    out = np.empty(n, dtype=np.int64)
+    cdef long long[::1] rows = out
+    with nogil:
+        for i in range(n):
+            reach = (root[i] * (drift - seen[i])
+                     + scale * (root[i] * size + fabs(b) + fabs(t[i]) + fabs(r[i])))
+            if u[i] == 0.0 and (lo[i] == 0.0 and r[i] > reach or hi[i] == 0.0 and r[i] < -reach):
+                furthest = reach if reach > furthest else furthest
+            else:
+                rows[k] = i
+                k += 1
+    return out[:k].copy(), furthest
 
 
 cdef struct Sums:

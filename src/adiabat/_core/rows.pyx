@@ -83,16 +83,39 @@ def rename(long long[::1] positions, const long long[::1] old, const long long[:
 def rows_at(const long long[::1] at, const unsigned char[::1] marked):
     """Rows i, ascending, with marked[at[i]]."""
     cdef Py_ssize_t i, k = 0, n = at.shape[0]
-    for i in range(n):
-        k += marked[at[i]]
-    out = np.empty(k, dtype=np.int64)
+    out = np.empty(n, dtype=np.int64)  # memory that is not written to is not taken
     cdef long long[::1] rows = out
-    k = 0
-    for i in range(n if rows.shape[0] else 0):
-        if marked[at[i]]:
-            rows[k] = i
-            k += 1
-    return out
+    with nogil:
+        for i in range(n):
+            if marked[at[i]]:
+                rows[k] = i
+                k += 1
+    return out[:k].copy()
+
+
+def first_at(const long long[::1] at, long long position):
+    """The first row at a position; -1 if there is none."""
+    cdef Py_ssize_t i
+    for i in range(at.shape[0]):
+        if at[i] == position:
+            return i
+    return -1
+
+
+def has_codes(const long long[::1] target, codes):
+    """Whether each of the codes, none below 0, is somewhere in an array."""
+    cdef Py_ssize_t i, missing = len(codes)
+    cdef long long most = max(codes, default=-1)
+    there = np.ones(most + 1, dtype=np.uint8)
+    there[list(codes)] = 0
+    cdef unsigned char[::1] seen = there
+    for i in range(target.shape[0]):
+        if missing == 0:
+            break
+        if 0 <= target[i] <= most and not seen[target[i]]:
+            seen[target[i]] = 1
+            missing -= 1
+    return missing == 0
 
 
 def codes_in(const long long[::1] target):

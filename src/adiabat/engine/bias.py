@@ -32,6 +32,7 @@ def centre_bias(machine: Machine) -> bool:
         inside = min(machine.u[row] - machine.lo[row], machine.hi[row] - machine.u[row])
         if inside > no_weight(strength, machine.b, machine.t[row], machine.root[row]):
             return False
+    machine.in_part = False  # all rows have a say
     _move_to_corner(machine, strength)
     if holds_b and len(machine.margin):
         return False

@@ -11,13 +11,14 @@ into its box, and no violator left.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from adiabat._core.factor import Factor
-from adiabat._core.judge import verdict
+from adiabat._core.judge import Looks, verdict, weigh
 from adiabat._core.rows import (
     aims,
     common_size,
@@ -37,7 +38,7 @@ from adiabat.engine.noise import (
     strength_of,
     usual_diagonal,
 )
-from adiabat.engine.room import Room, removed
+from adiabat.engine.room import Room, remove_all
 from adiabat.engine.samples import Samples
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -60,8 +61,10 @@ BLOCK_ENTRIES = 4_000_000
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 NO_KERNEL: FloatArray = np.empty((0, 0))
-#: Arrays of a machine with an entry for each row.
-BY_ROW = ("at", "t", "lo", "hi", "u", "r", "root", "in_margin")
+#: Arrays of a machine with an entry for each row, and of what the judge knows of them.
+BY_ROW = ("at", "t", "lo", "hi", "u", "held_r", "root", "in_margin")
+LOOKED = ("r", "u", "seen")
+SINGLE = ("b", "verdict", "typical", "common", "judged_by_sizes", "strength_seen", "small_shift")
 
 
 def no_rows() -> IntArray:
@@ -121,6 +124,8 @@ class Snapshot:
     b: float
     d: float
     verdict: Verdict
+    looks: Looks | None = None
+    is_bounded: bool = False
     small_shift: bool = False
 
 
@@ -130,12 +135,11 @@ class Machine:
     def __init__(self, samples: Samples, d: float = 0.0) -> None:
         self.samples = samples
         self.at = np.empty(0, dtype=np.int64)
-        self.t = np.empty(0)
-        self.lo = np.empty(0)
-        self.hi = np.empty(0)
-        self.u = np.empty(0)
-        self.r = np.empty(0)
+        self.t, self.lo, self.hi, self.u, self.held_r = (np.empty(0) for _ in range(5))
         self.root = np.empty(0)  # sqrt k(x, x)
+        self.looks: Looks | None = None  # what the judge computed of r, where it may bound the rest
+        self.is_bounded = False  # some r were not computed since u changed
+        self.in_part = False  # whoever reads r now knows that
         self.typical = 0.0  # size of a target
         self.common = -1.0  # the same, if all targets are of one size; else -1
         self.in_margin: BoolArray = np.empty(0, dtype=bool)
@@ -159,13 +163,32 @@ class Machine:
         """MARGIN rows, in the factor's order."""
         return self.factor.rows if self.factor is not None else NO_ROWS
 
+    @property
+    def r(self) -> FloatArray:
+        """Residuals Ku + b - t; where an update only bounded some, they are computed now."""
+        if self.is_bounded and not self.in_part:
+            self.compute_bounded()
+        return self.held_r
+
+    @r.setter
+    def r(self, r: FloatArray) -> None:
+        self.held_r, self.is_bounded = r, False
+
+    def compute_bounded(self) -> None:
+        """Compute the residuals that are only bounded so far."""
+        if self.is_bounded:
+            f = np.empty((self.samples.n, 1))
+            weigh(self.samples.gram.panels, self.coefficients()[:, None], f)
+            self.r = f[:, 0].take(self.at) + (self.b - self.t)
+            self.looks = Looks(self.held_r, self.u, self.b)
+
     # -- all or nothing --------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """The state to come back to, in the machine's own arrays: `begin` replaces all of them."""
         return Snapshot(
-            self.at, self.t, self.lo, self.hi, self.u, self.r, self.margin.copy(), self.b, self.d,
-            self.verdict, self.small_shift,
+            self.at, self.t, self.lo, self.hi, self.u, self.held_r, self.margin.copy(), self.b,
+            self.d, self.verdict, self.looks, self.is_bounded, self.small_shift,
         )  # fmt: skip
 
     def restore(self, saved: Snapshot) -> None:
@@ -175,6 +198,7 @@ class Machine:
         self.u, self.r = saved.u.copy(), saved.r.copy()
         self.b, self.d, self.verdict = saved.b, saved.d, saved.verdict
         self.small_shift = saved.small_shift
+        self.looks, self.is_bounded, self.in_part = saved.looks, saved.is_bounded, False
         self.root = np.sqrt(self.samples.diagonal[self.at])
         self._measure_targets()
         self.strength_seen = np.inf
@@ -184,12 +208,9 @@ class Machine:
     def copied(self, samples: Samples) -> Machine:
         """A copy on other samples at the same positions."""
         other = Machine(samples, self.d)
-        for name in BY_ROW:
-            setattr(other, name, getattr(self, name).copy())
-        other.b, other.verdict = self.b, self.verdict
-        other.typical, other.common = self.typical, self.common
-        other.judged_by_sizes, other.strength_seen = self.judged_by_sizes, self.strength_seen
-        other.small_shift = self.small_shift
+        self.compute_bounded()
+        for name in (*BY_ROW, *SINGLE):
+            setattr(other, name, copy(getattr(self, name)))
         if self.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
             other.factor = Factor(self.factor.shift, DEPENDENT)
             other.factor.copy_from(self.factor)
@@ -247,6 +268,8 @@ class Machine:
             self.t[rows] = change.rebound_t
         if self.n > first or len(rows):
             self._measure_targets()
+        if len(rows):
+            self.looks = None
         if change.d is not None:
             self.d = change.d
         was_small = self.small_shift
@@ -270,20 +293,20 @@ class Machine:
         """Add the rows of a change at the end, in new arrays or where the others are."""
         added = len(change.add_at)
         start = np.zeros(added) if change.add_u is None else change.add_u
-        root = np.sqrt(self.samples.diagonal[change.add_at])
-        inside = np.zeros(added, dtype=bool)
+        root, inside = np.sqrt(self.samples.diagonal[change.add_at]), np.zeros(added, dtype=bool)
         if r is None and change.add_u is None:
             r = self.residuals_of(change)
-        new = change.add_at, change.add_t, change.add_lo, change.add_hi, start
-        for name, values in zip(BY_ROW, (*new, r, root, inside), strict=True):
-            if values is not None:
-                grown = self._room.extended(name, getattr(self, name), values, copied)
-                setattr(self, name, grown)
+        new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
+        self._room.extend_all(self, (*BY_ROW[:5], *BY_ROW[6:]), new, copied)
         if r is None:  # f has terms of new rows as well
             f = np.empty(added)
             self.samples.gram.multiply(self.coefficients(), f, change.add_at)
             r = f + self.b - change.add_t
-            self.r = self._room.extended("r", self.r, r, copied)
+        self._room.extend_all(self, ("held_r",), (r,), copied)
+        if self.looks is not None:
+            self.looks = self.looks.copy()
+            # what the judge has not computed, it computes at the next look
+            self._room.extend_all(self.looks, LOOKED, (r, start, np.full(added, -np.inf)), copied)
 
     def accept(self, change: RowChange, r: FloatArray) -> None:
         """Rows without weight come, with these residuals, and go; nothing else changes."""
@@ -298,7 +321,7 @@ class Machine:
 
     def start_over(self) -> None:
         """Weights of 0, and no margin."""
-        self.u, self.b = np.zeros(self.n), 0.0
+        self.u, self.b, self.looks = np.zeros(self.n), 0.0, None
         self.r = -self.t
         self.refactor(NO_ROWS)
 
@@ -317,12 +340,12 @@ class Machine:
         self.before = None
         if len(gone) == 0:
             return
-        assert self.factor is not None
         gone = np.sort(gone)
         self.factor.renumber(gone)
         self.factor.wipe_removed()
-        for name in BY_ROW:
-            setattr(self, name, removed(getattr(self, name), gone))
+        remove_all(self, BY_ROW, gone)
+        if self.looks is not None:
+            remove_all(self.looks, LOOKED, gone)
         if self.common < 0.0 or self.n == 0:
             self._measure_targets()
         if self.verdict.worst >= 0:
@@ -431,48 +454,31 @@ class Machine:
     def update_verdict(self, tol: float) -> None:
         """A verdict on u and b, from residuals just computed afresh."""
         self.verdict = self.judged(tol)
+        if self.is_bounded and self.looks is not None:
+            n_bounded, moved = self.looks.n_bounded, self.looks.furthest
+            self.verdict = replace(self.verdict, n_bounded=n_bounded, moved=moved)
 
     def judged(self, tol: float) -> Verdict:
         """The verdict at another tolerance."""
-        given = self.r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
+        given = self.held_r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
         found = Verdict(*verdict(*given))
-        self.judged_by_sizes = not found.ok
-        if not found.ok:  # with the sizes of the terms of f, more may be allowed
+        # with the sizes of the terms of f more may be allowed, but not what no rounding is
+        self.judged_by_sizes = not found.ok and self._is_excusable(found, tol)
+        if self.judged_by_sizes:
             found = Verdict(*verdict(*given, self.sizes()))
         return found
+
+    def _is_excusable(self, found: Verdict, tol: float) -> bool:
+        """Whether the worst violation may be rounding, as large as the sizes of f can be."""
+        t, most = abs(float(self.t[found.worst])), float(self.root.max()) * self.strength()[0]
+        rounding = 2.0 * JUDGED * EPSILON * (most + abs(self.b) + t)
+        return found.residual <= rounding + 2.0 * tol * max(t, self.typical or abs(self.b))
 
     def is_at_rest(self, touched: IntArray, tol: float) -> bool:
         """Whether rows that came or are to go carry no weight, and none of them violates."""
         if np.any(self.u[touched]) or np.any(self.in_margin[touched]):
             return False
-        found = violations(self.r[touched], self.u[touched], self.lo[touched], self.hi[touched])
-        return not found.any() or bool(
-            np.all(found <= self.noise(tol, self.root[touched] ** 2, self.t[touched]))
-        )
-
-    def cancel_pairs(self) -> None:
-        """Reduce opposite weights of the rows of one sample by what they have in common.
-
-        f does not change, and the objective does not rise where the row that pulls f up has the
-        lower target, as it is with the two rows of a regression sample.
-        """
-        n_samples = self.samples.n
-        if self.n <= n_samples:  # no sample has two
-            return
-        up = np.bincount(self.at, np.maximum(self.u, 0.0), n_samples)
-        down = np.bincount(self.at, np.maximum(-self.u, 0.0), n_samples)
-        common = np.minimum(up, down)
-        if not common.any():
-            return
-        lower, upper = np.full(n_samples, -np.inf), np.full(n_samples, np.inf)
-        np.maximum.at(lower, self.at, np.where(self.u > 0.0, self.t, -np.inf))
-        np.minimum.at(upper, self.at, np.where(self.u < 0.0, self.t, np.inf))
-        common[lower > upper] = 0.0
-        for row in np.flatnonzero((common[self.at] > 0.0) & (self.u != 0.0)):
-            pulls = up if self.u[row] > 0.0 else down
-            sample = self.at[row]
-            self.u[row] *= (pulls[sample] - common[sample]) / pulls[sample]
-        at_bound = (self.u <= self.lo) | (self.u >= self.hi)
-        members = self.margin
-        if np.any(at_bound[members]):
-            self.refactor(members[~at_bound[members]])
+        r = self.held_r[touched]
+        found = violations(r, self.u[touched], self.lo[touched], self.hi[touched])
+        own = self.root[touched] ** 2
+        return bool(not found.any() or np.all(found <= self.noise(tol, own, self.t[touched])))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two rows of one sample as one row, for the coarse step."""
+"""Two rows of one sample: as one row, for the coarse step, and without what cancels out."""
 
 from __future__ import annotations
 
@@ -51,3 +51,31 @@ class Merged:
         self._machine.u[self.rows[self._alone]] = u[self._alone]
         self._machine.u[self._below] = np.minimum(u[self._place], 0.0)
         self._machine.u[self._above] = np.maximum(u[self._place], 0.0)
+
+
+def cancel_pairs(machine: Machine) -> None:
+    """Take out what rows of one sample have against each other.
+
+    f does not change, and the objective does not rise where the row that pulls f up has the
+    lower target, as it is with the two rows of a regression sample.
+    """
+    n_samples = machine.samples.n
+    if machine.n <= n_samples:  # no sample has two
+        return
+    up = np.bincount(machine.at, np.maximum(machine.u, 0.0), n_samples)
+    down = np.bincount(machine.at, np.maximum(-machine.u, 0.0), n_samples)
+    common = np.minimum(up, down)
+    if not common.any():
+        return
+    lower, upper = np.full(n_samples, -np.inf), np.full(n_samples, np.inf)
+    np.maximum.at(lower, machine.at, np.where(machine.u > 0.0, machine.t, -np.inf))
+    np.minimum.at(upper, machine.at, np.where(machine.u < 0.0, machine.t, np.inf))
+    common[lower > upper] = 0.0
+    for row in np.flatnonzero((common[machine.at] > 0.0) & (machine.u != 0.0)):
+        pulls = up if machine.u[row] > 0.0 else down
+        sample = machine.at[row]
+        machine.u[row] *= (pulls[sample] - common[sample]) / pulls[sample]
+    at_bound = (machine.u <= machine.lo) | (machine.u >= machine.hi)
+    members = machine.margin
+    if np.any(at_bound[members]):
+        machine.refactor(members[~at_bound[members]])

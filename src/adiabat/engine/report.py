@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an update did."""
+"""What an update did, or could not reach."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adiabat.certificate import Certificate
+from adiabat.engine.machine import Machine
+from adiabat.errors import NotOptimalError
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,27 @@ class UpdateReport:
             f"{moved or 'nothing changed'} in {1e3 * self.seconds:.1f} ms "
             f"({self.solver}, {effort}); {self.certificate}"
         )
+
+
+def not_optimal(machine: Machine) -> NotOptimalError:
+    """What could not be reached, at which sample, and what to do about it."""
+    verdict = machine.verdict
+    sample = None if verdict.worst < 0 else int(machine.at[verdict.worst])
+    if verdict.residual > verdict.allowed:
+        what = (
+            f"a sample ends with residual {verdict.residual:.1e}, and "
+            f"{verdict.allowed:.1e} is allowed"
+        )
+    elif verdict.gap > verdict.gap_allowed:
+        what = (
+            f"the relative duality gap ends at {verdict.gap:.1e}, and "
+            f"{verdict.gap_allowed:.1e} is allowed"
+        )
+    else:
+        what = f"the weights end {verdict.balance:.1e} from their sum, relative to their size"
+    return NotOptimalError(
+        f"the optimum cannot be reached in double precision: {what}; the model is as it was "
+        "before. Scale the features, correct a value or weight that is far larger than the "
+        "others, lower C, or raise tol.",
+        sample=sample,
+    )

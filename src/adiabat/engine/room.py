@@ -6,6 +6,7 @@ An array has room behind its last entry, so that one row more or less does not c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,20 @@ class Room:
             self._buffers[name] = buffer
         buffer[n:after] = values
         return buffer[:after]
+
+    def extend_all(
+        self, owner: Any, names: Sequence[str], values: Sequence[npt.NDArray[Any]], copied: bool
+    ) -> None:
+        """Put values at the end of the arrays with these names that an owner has."""
+        for name, more in zip(names, values, strict=True):
+            key = f"{type(owner).__name__}.{name}"
+            setattr(owner, name, self.extended(key, getattr(owner, name), more, copied))
+
+
+def remove_all(owner: Any, names: Sequence[str], gone: IntArray) -> None:
+    """Remove the entries at `gone` (ascending) from the arrays with these names."""
+    for name in names:
+        setattr(owner, name, removed(getattr(owner, name), gone))
 
 
 def removed(array: npt.NDArray[Any], gone: IntArray) -> npt.NDArray[Any]:

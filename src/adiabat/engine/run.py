@@ -14,6 +14,7 @@ from adiabat._core.rows import largest_ratio, nonzero, violations
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import FEWEST
+from adiabat.engine.screening import compute_watched
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # A machine that is new begins with a coarse step where rows are so few, and their kernel matrix
@@ -25,7 +26,8 @@ MOST_PRODUCTS, EACH_VALUE = 5e9, 16
 # Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
-WATCH_PART, WATCH_LEAST, WATCH_EACH = 12, 128, 12
+# Where the judge computes few rows, so does a turn.
+WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 4096
 # Rows from which it is guessed how far the nearest are.
 WATCH_GUESS = 512
 # A batch larger than this part of the machine is grown from a random part of it.
@@ -59,6 +61,7 @@ class Run:
         self.whole = self.coarse and fresh  # the coarse step is of all rows
         self.undecided = fresh and not self.coarse  # whether one would help
         self.watched = self._first_watch(touched, fresh)
+        compute_watched(machine, self.watched)
         self.best = np.inf
         self.stuck = False
         self.content = 0  # turns that ended within the tolerance, but not at rounding
@@ -76,7 +79,8 @@ class Run:
             # a fixed seed: the same data give the same model to the last bit
             watched[np.random.default_rng(0).permutation(touched)[:size]] = True
             return watched
-        size = max(WATCH_LEAST, n // WATCH_PART) + WATCH_EACH * len(touched)
+        size = max(WATCH_LEAST, n // WATCH_PART)
+        size = (min(size, WATCH_MOST) if machine.in_part else size) + WATCH_EACH * len(touched)
         resting = n - len(machine.margin)
         if size >= resting:
             watched[:] = True

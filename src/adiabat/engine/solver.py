@@ -29,10 +29,13 @@ from adiabat.engine.groups import Groups
 from adiabat.engine.interior import applies, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange, Snapshot
+from adiabat.engine.merged import cancel_pairs
 from adiabat.engine.path import Path
 from adiabat.engine.polish import polish
+from adiabat.engine.report import not_optimal
 from adiabat.engine.run import Run
 from adiabat.engine.samples import Samples
+from adiabat.engine.screening import look, start_looking
 from adiabat.engine.standing import find_standing, is_at_rest
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
@@ -196,6 +199,8 @@ class Solver:
             try:
                 self._begin(changes, not traced and way in ("auto", "exchange"), small_shift)
                 self._solve(changes, way, traced, info)
+                for key in changes:
+                    self.machines[key].in_part = False
                 return
             except NotOptimalError:
                 uneven = any(self.machines[key].is_uneven() for key in changes)
@@ -243,6 +248,7 @@ class Solver:
             if not (carried or fresh or along_path) and is_at_rest(machine, touched, self.tol):
                 continue
             self._wake_threads()
+            machine.in_part = not (fresh or carried or along_path or self._is_fork)
             run = Run(machine, self.tol, touched, fresh, carried)
             runs.append(run)
             if fresh and method != "path" and not trace and applies(machine):
@@ -251,13 +257,14 @@ class Solver:
                 run.watched[:] = run.nearly_there = True
                 run.coarse = run.undecided = False
             if method == "path" or trace or (method == "auto" and run.path_is_short()):
+                machine.in_part = False
                 self._follow(key, run, trace, info)
             else:
                 run.solve()
         pending = runs
         for _ in range(TURNS if runs else 0):
             for run in pending:
-                run.machine.cancel_pairs()
+                cancel_pairs(run.machine)
             self.refresh([run.machine for run in pending])
             for run in pending:
                 for _ in range(CENTRINGS):
@@ -271,7 +278,7 @@ class Solver:
             for run in pending:
                 run.solve()
         if pending:
-            raise self._not_optimal(pending[0])
+            raise not_optimal(pending[0].machine)
         polished = [run.machine for run in runs if polish(run.machine)]
         if polished:
             self.refresh(polished)
@@ -279,7 +286,7 @@ class Solver:
                 machine.update_verdict(self.tol)
         for run in runs:
             if not run.machine.verdict.ok:
-                raise self._not_optimal(run)
+                raise not_optimal(run.machine)
             if run.exchange is not None:
                 info.rounds += run.exchange.rounds
                 info.methods.add("exchange")
@@ -302,11 +309,15 @@ class Solver:
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
         gram = self.samples.gram
+        machines = [machine for machine in machines if not look(machine)]
         if self.samples.group is not None:
             for machine in machines:
                 coefficients, f = machine.coefficients(), np.empty(machine.n)
                 weigh_rows(gram.panels, coefficients, machine.at, f)
                 machine.r = f + (machine.b - machine.t)
+                start_looking(machine)
+            return
+        if not machines:
             return
         for machine in machines[1:]:  # their columns first: a new panel adds coefficients
             self.samples.slots(machine.at[machine.u != 0.0])
@@ -321,29 +332,7 @@ class Solver:
         for column, machine in enumerate(machines):
             machine.r = f[:, column].take(machine.at)
             machine.r += machine.b - machine.t
-
-    def _not_optimal(self, run: Run) -> NotOptimalError:
-        """What could not be reached, at which sample, and what to do about it."""
-        machine, verdict = run.machine, run.machine.verdict
-        sample = None if verdict.worst < 0 else int(machine.at[verdict.worst])
-        if verdict.residual > verdict.allowed:
-            what = (
-                f"a sample ends with residual {verdict.residual:.1e}, and "
-                f"{verdict.allowed:.1e} is allowed"
-            )
-        elif verdict.gap > verdict.gap_allowed:
-            what = (
-                f"the relative duality gap ends at {verdict.gap:.1e}, and "
-                f"{verdict.gap_allowed:.1e} is allowed"
-            )
-        else:
-            what = f"the weights end {verdict.balance:.1e} from their sum, relative to their size"
-        return NotOptimalError(
-            f"the optimum cannot be reached in double precision: {what}; the model is as it was "
-            "before. Scale the features, correct a value or weight that is far larger than the "
-            "others, lower C, or raise tol.",
-            sample=sample,
-        )
+            start_looking(machine)
 
     def require(self, tol: float) -> None:
         """Set the tolerance; `judged_by` follows now if all machines meet it, else at a change."""
@@ -376,7 +365,7 @@ class Solver:
     ) -> tuple[IntArray, IntArray]:
         for key in retired:
             self.machines.pop(key, None)
-        for key in changes.keys() & self.machines.keys():
+        for key in [key for key in changes if key in self.machines]:
             if key in standing:
                 self.machines[key].accept(changes[key], standing[key])
             else:

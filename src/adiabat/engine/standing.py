@@ -45,8 +45,8 @@ def _standing(machine: Machine, change: RowChange) -> FloatArray | None:
         return None
     if not _is_anchored(machine) or np.any(machine.in_margin[gone]):
         return None
-    held = machine.r[gone], machine.u[gone], machine.t[gone], machine.lo[gone], machine.hi[gone]
-    if not adds_nothing(*held, machine.common):
+    r, u, t = machine.held_r[gone], machine.u[gone], machine.t[gone]
+    if not adds_nothing(r, u, t, machine.lo[gone], machine.hi[gone], machine.common):
         return None
     r = machine.residuals_of(change)
     new = r, np.zeros(added), change.add_t, change.add_lo, change.add_hi

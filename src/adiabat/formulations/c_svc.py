@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import codes_in
+from adiabat._core.rows import codes_in, has_codes
 from adiabat.formulations.base import NO_ROWS, Key, Rows
 from adiabat.formulations.labels import label_array, typed_labels
 from adiabat.formulations.price import FIRST_BOUND, price_fields, reach, require_price
@@ -52,7 +52,8 @@ class CSVC:
 
     def codes(self, target: IntArray) -> list[int]:
         """Codes of the classes present, in the order of their labels."""
-        return sorted(codes_in(target), key=lambda code: self.label[code])
+        present = self.label if has_codes(target, self.label) else codes_in(target)
+        return sorted(present, key=lambda code: self.label[code])
 
     def classes(self, target: IntArray) -> npt.NDArray[Any]:
         """Labels of the classes present, in their order and in the type that they came in."""
@@ -96,9 +97,9 @@ class CSVC:
 
     def resolve(self, target: IntArray, weight: FloatArray) -> CSVC:
         """The last sample of a class takes the class with it."""
-        present = set(codes_in(target))
-        if self.label.keys() <= present:
+        if has_codes(target, self.label):
             return self
+        present = set(codes_in(target))
         return replace(
             self,
             label={code: label for code, label in self.label.items() if code in present},

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from adiabat._core.kernel_values import multiply
+from adiabat._core.rows import first_at
 from adiabat.certificate import Certificate, Problem, Verdict, judge
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import Samples
@@ -47,13 +48,14 @@ def certify(
         worst=_id_of(model, machines[worst], found.worst) if found.worst >= 0 else None,
         rounding=found.rounding,
         f_error=f_error,
+        n_bounded=sum(verdict.n_bounded for verdict in verdicts),
+        moved=max((verdict.moved for verdict in verdicts), default=0.0),
     )
 
 
 def _id_of(model: Model, machine: Machine, row: int) -> Any:
     """Id of the sample that a row stands for."""
-    place = int(np.flatnonzero(model.position == machine.at[row])[0])
-    return model.ledger.name_at(place)
+    return model.ledger.name_at(first_at(model.position, machine.at[row]))
 
 
 def judged_afresh(model: Model) -> tuple[list[Verdict], FloatArray]:

@@ -153,7 +153,7 @@ class Plan:
             at, rows = self._rows(key, np.arange(len(target)) if machine is None else fresh)
             parts: dict[str, Any] = {}
             if machine is not None:
-                parts["remove"] = rows_at(machine.at, is_stale)
+                parts["remove"] = rows_at(machine.at, is_stale) if len(stale) else NO_ROWS
                 if len(moved):
                     bound_at, bound = self._rows(key, moved)
                     parts["rebound"] = machine.rows_at(bound_at)

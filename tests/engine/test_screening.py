@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows that cannot have moved as far as 0 are bounded, and the verdict is that on all rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adiabat import SVC, SVR
+from adiabat._core.judge import Looks, unbounded
+from adiabat.engine import run, screening
+from adiabat.engine.machine import Machine
+from adiabat.kernels import make_kernel
+from engine.rig import Rig
+
+RNG = np.random.default_rng(3)
+N = 600
+Y = np.where(np.arange(N) % 2 == 0, 1.0, -1.0)
+X = RNG.standard_normal((N, 3)) + np.outer(Y, [1.2, 0.0, 0.3])
+
+
+@pytest.fixture(autouse=True)
+def screened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with few rows, and however many are doubtful."""
+    monkeypatch.setattr(screening, "SCREENED", 0)
+    monkeypatch.setattr(screening, "MOST_DOUBTFUL", 1.0)
+    monkeypatch.setattr(run, "WATCH_MOST", 40)
+
+
+def started(C: float = 1.0, gamma: float = 0.2) -> Rig:
+    rig = Rig(make_kernel("rbf", gamma=gamma, degree=3, coef0=0.0, X=X), C=C)
+    rig.change(X[:500], Y[:500])
+    return rig
+
+
+def judged_in_full(machine: Machine, tol: float) -> Any:
+    """What the judge says of residuals that are all computed, on a copy."""
+    twin = machine.copied(machine.samples)
+    everyone = np.arange(machine.samples.n)
+    f = machine.samples.block(everyone, machine.at) @ machine.u
+    twin.r = f[machine.at] + machine.b - machine.t
+    return twin.judged(tol), twin.r
+
+
+def assert_bounded(machine: Machine, tol: float) -> None:
+    """Each r is within what it can have moved by, and the verdict is that on all of them."""
+    looks, held = machine.looks, machine.held_r.copy()
+    assert looks is not None and machine.verdict.n_bounded == looks.n_bounded
+    verdict, found = machine.verdict, (looks.seen.copy(), looks.drift)
+    expected, r = judged_in_full(machine, tol)
+    off = np.abs(held - r)
+    assert np.all(off <= machine.root * (found[1] - found[0]) + 1e-11)
+    assert verdict.ok and expected.ok
+    assert verdict.residual == pytest.approx(expected.residual, abs=1e-12)
+    assert verdict.gap == pytest.approx(expected.gap, abs=1e-12)
+    assert float(off.max()) <= verdict.moved + 1e-11
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+def test_the_verdict_is_that_on_all_rows(C: float) -> None:
+    rig, rng, n_bounded = started(C), np.random.default_rng(1), []
+    for turn in range(12):
+        gone = rng.choice(rig.names, 2, replace=False)
+        if turn % 3 == 0:
+            gone[0] = rng.choice(rig.names_of_rows()[rig.machine.u != 0.0])
+        new = 500 + 2 * turn + np.arange(2)
+        rig.change(X[new], Y[new], remove=np.unique(gone), method="exchange")
+        if rig.machine.is_bounded:
+            saved = rig.machine.snapshot()
+            n_bounded.append(rig.machine.verdict.n_bounded)
+            assert_bounded(rig.machine, rig.solver.tol)
+            # `copied` computed what was bounded; go on from where it was
+            rig.machine.held_r, rig.machine.looks = saved.r, saved.looks
+            rig.machine.is_bounded = True
+        assert rig.violation() <= 1e-12
+    assert n_bounded and max(n_bounded) > 0
+
+
+def test_whoever_reads_r_reads_all_of_it() -> None:
+    rig = started()
+    rig.change(remove=rig.names_of_rows()[np.flatnonzero(rig.machine.u)[:1]], method="exchange")
+    machine = rig.machine
+    assert machine.is_bounded and machine.verdict.n_bounded > 0
+    everyone = np.arange(machine.samples.n)
+    f = machine.samples.block(everyone, machine.at) @ machine.u
+    np.testing.assert_allclose(machine.r, f[machine.at] + machine.b - machine.t, atol=1e-12)
+    assert not machine.is_bounded
+
+
+def test_an_update_that_is_not_committed_leaves_the_looks() -> None:
+    rig = started()
+    rig.change(remove=rig.names_of_rows()[np.flatnonzero(rig.machine.u)[:1]], method="exchange")
+    looks = rig.machine.looks
+    assert looks is not None
+    before = looks.r.copy(), looks.u.copy(), looks.seen.copy(), looks.drift
+    gone = rig.names_of_rows()[np.flatnonzero(rig.machine.u)[:2]]
+    with rig.solver.changing() as step:
+        new = step.add(X[500:502])
+        step.solve({(0, 1): rig.row_change(new, Y[500:502], np.ones(2), gone)})
+    assert rig.machine.looks is looks
+    for was, now in zip(before, (looks.r, looks.u, looks.seen, looks.drift), strict=True):
+        np.testing.assert_array_equal(was, now)
+    rig.change(remove=gone)
+    assert rig.violation() <= 1e-12
+
+
+def test_the_report_says_how_many_rows_are_bounded() -> None:
+    model = SVC(C=1.0, gamma=0.2, solver="exchange").fit(X, Y)
+    assert model.last_update_.certificate.n_bounded == 0
+    certificate = model.forget([int(model.support_[0])]).last_update_.certificate
+    assert 0 < certificate.n_bounded < N and 0.0 < certificate.moved < 1.0
+    assert f"{certificate.n_bounded} rows bounded" in str(certificate)
+    assert model.certificate().n_bounded == 0
+    assert model.certificate().ok
+
+
+def test_a_sum_that_is_not_zero_and_changes_of_all_rows_are_judged_in_full() -> None:
+    model = SVR(C=1.0, gamma=0.2).fit(X, X[:, 0])
+    assert model.retune(C=2.0).certificate.n_bounded == 0
+    assert model.certificate().ok
+
+
+# -- the bound -------------------------------------------------------------------------------------
+
+
+#: r, u, lo, hi, sqrt k, drift when r was computed; and whether it is bounded at a drift of 1
+ROWS = {
+    "far": ([2.0, 0.0, 0.0, 1.0, 1.0, 0.0], True),
+    "far below": ([-2.0, 0.0, -1.0, 0.0, 1.0, 0.0], True),
+    "near": ([0.9, 0.0, 0.0, 1.0, 1.0, 0.0], False),
+    "near, just computed": ([0.9, 0.0, 0.0, 1.0, 1.0, 1.0], True),
+    "large": ([2.0, 0.0, 0.0, 1.0, 3.0, 0.0], False),
+    "wrong side": ([-2.0, 0.0, 0.0, 1.0, 1.0, 0.0], False),
+    "weight": ([-2.0, 1.0, 0.0, 1.0, 1.0, 0.0], False),
+    "never computed": ([2.0, 0.0, 0.0, 1.0, 1.0, -np.inf], False),
+    "not a number": ([np.nan, 0.0, 0.0, 1.0, 1.0, 0.0], False),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_which_rows_are_bounded(kind: str) -> None:
+    row, bounded = ROWS[kind]
+    r, u, lo, hi, root, seen = (np.array([value]) for value in row)
+    found, furthest = unbounded(r, u, np.ones(1), lo, hi, root, seen, 1.0, 1.0, 0.0, 1e-14)
+    assert len(found) == (0 if bounded else 1)
+    assert (furthest > 0.0) == bounded
+
+
+def test_drift_is_the_length_that_w_has_moved() -> None:
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((30, 4))
+    K = np.zeros((30, 40))
+    K[:, :30] = Z @ Z.T
+    u, b = rng.standard_normal(30), 0.5
+    t, at, root = np.zeros(30), np.arange(30), np.sqrt(K[:, :30].diagonal())
+    looks = Looks(K[:, :30] @ u + b, u, b)
+    length, before = 0.0, u
+    for _ in range(3):
+        after = before + 0.1 * rng.standard_normal(30) * (rng.random(30) < 0.3)
+        weights, moved = np.zeros(40), np.zeros(40)
+        weights[:30], moved[:30] = after, looks.moved(after)
+        r = looks.look([K], weights, moved, at, after, t, -np.ones(30), np.ones(30), root, b, 1.0)
+        length += float(np.linalg.norm(Z.T @ (after - before)))
+        assert looks.drift == pytest.approx(length, rel=1e-6)
+        np.testing.assert_allclose(r, K[:, :30] @ after + b, atol=1e-12)
+        before = after
