@@ -83,6 +83,7 @@ def same_bits(one, other, X):
     )
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize("kind", [LSSVC, LSSVR])
 @pytest.mark.parametrize("name", MAPS)
 def test_changes_give_the_bits_of_a_refit(name, kind):
@@ -249,6 +250,7 @@ def test_cross_validation_takes_each_fold_out_of_the_scaling():
         assert np.array_equal(guess, again.predict(X[test]))
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize("name", MAPS)
 def test_files_and_pickles_continue_alike(name, tmp_path):
     X, target = rows(name)
