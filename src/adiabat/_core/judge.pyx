@@ -181,8 +181,8 @@ class Looks:
     """Residuals as the judge last computed them, and how far they may have moved since.
 
     f(x_i) = <w, phi(x_i)> + b, so that |change of r_i - change of b| <= sqrt k(x_i, x_i) |change of
-    w|, and |change of w|^2 = d'Kd for the change d of u. `drift` sums the lengths |change of w| from
-    look to look, `seen` is what it was when r_i was computed. A row without weight, whose r is
+    w|, and |change of w|^2 = d'Kd for the change d of u. `drift` sums these lengths from look to
+    look, `seen` is what it was when r_i was computed. A row without weight, whose r is
     farther from 0 than it can have moved, on the side that its bound asks for, has no violation and
     no part in any sum of a verdict: it is bounded, and need not be computed. All others are.
 
