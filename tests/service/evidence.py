@@ -179,8 +179,8 @@ async def exchange(reader, writer, message):
 def crowd(given):
     """Many clients at once; every request is answered, 200 or 429 with Retry-After.
 
-    Each client has a connection of its own, of plain sockets: a library for clients took several
-    times the processor time of the service, and was what was measured.
+    Each client has a connection of its own, of plain sockets, so that little of what is measured is
+    the clients' own work.
     """
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), given.rows)
