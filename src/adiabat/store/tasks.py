@@ -105,6 +105,8 @@ class Task:
         if self.keeps_rows:
             model.forget(numbers)
             return
+        if rows.labels is None:
+            raise StoreDamagedError("rows of the store have no label; restore it from a copy")
         with _of_its_rows():
             model.forget(rows.X, rows.labels, **_weighted(rows.weights))
 
