@@ -108,7 +108,7 @@ def _require_matching(
     if n_features != settings.n_features:
         raise _unusable(folder, "it has not as many features as the settings say")
     for name in set(settings.parameters) & set(expected):
-        if known[name] != expected[name]:
+        if name not in known or known[name] != expected[name]:
             raise _unusable(folder, f"it has another {name} than the settings")
     if numbers and not np.array_equal(ids, numbers):
         raise _unusable(folder, "it is of other rows than the table has")
