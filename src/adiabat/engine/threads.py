@@ -15,15 +15,16 @@ otherwise. Results do not depend on the number of threads.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
-import joblib
 import scipy.linalg.cython_blas  # noqa: F401  (loads the BLAS that `_pools` looks for)
 from threadpoolctl import ThreadpoolController
 
@@ -63,8 +64,29 @@ def _pools() -> list[Any]:
 
 @cache
 def n_cpus() -> int:
-    """How many CPUs the process may use, by its affinity and its cgroup's quota."""
-    return int(joblib.cpu_count())
+    """How many CPUs the process may use, by its affinity and its cgroup's quota.
+
+    As many as joblib counts, which takes longer to import than a small service has to start.
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    cpus = len(affinity(0)) if affinity else os.cpu_count() or 1
+    asked = int(os.environ.get("LOKY_MAX_CPU_COUNT", cpus))
+    return max(1, min(cpus, asked, _quota() or cpus))
+
+
+def _quota() -> int | None:
+    """CPUs that the cgroup of the process may use at a time, if it says so."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        if (group / "cpu.max").exists():
+            quota, period = (group / "cpu.max").read_text().split()
+        else:
+            quota, period = (
+                (group / f"cpu/cpu.cfs_{name}_us").read_text() for name in ("quota", "period")
+            )
+        return math.ceil(int(quota) / int(period)) if int(quota) > 0 else None
+    except (OSError, ValueError, ZeroDivisionError):  # none, or "max"
+        return None
 
 
 def n_threads() -> int:

@@ -13,7 +13,6 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from adiabat.errors import IdError, InputFileError
@@ -393,6 +392,8 @@ def _numbers(table: Table, name: str, with_gaps: bool = False) -> FloatArray:
             "a number; correct it, or declare the column categorical or ignored at init"
         )
     if column.null_count and not with_gaps:
+        import pyarrow.compute as pc
+
         row = int(pc.index(pc.is_null(column), True).as_py())
         raise InputFileError(
             f"{table.name!r} has no value in column {name!r} on {table.place(row)}; fill it in, or "
@@ -411,6 +412,8 @@ def _numbers(table: Table, name: str, with_gaps: bool = False) -> FloatArray:
 def _days(column: Any) -> Any:
     """Dates and times as days since 1970-01-01."""
     zone = getattr(column.type, "tz", None)
+    import pyarrow.compute as pc
+
     seconds = column.cast(pa.timestamp("us", tz=zone)).cast(pa.int64())
     return pc.divide(seconds.cast(pa.float64()), 86_400e6)
 
