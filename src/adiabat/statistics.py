@@ -54,7 +54,7 @@ def entry_variance(X: Any, sample_weight: Any) -> float:
     if X.min() == X.max():
         # The mean of equal numbers can be off by a rounding, and its square is not zero.
         return 0.0
-    count = int(X.shape[1]) * math.fsum(weight)
+    count = int(X.shape[1]) * math.fsum(weight.tolist())
     with np.errstate(over="ignore", invalid="ignore"):
         try:
             mean = _exact_dot(weight, np.asarray(X.sum(axis=1)).reshape(-1)) / count
@@ -75,8 +75,10 @@ def _squared_deviations(X: Any, center: float) -> FloatArray:
 
 def _exact_dot(weight: FloatArray, values: FloatArray) -> float:
     """sum_i weight_i * values_i, rounded once where the weights are whole numbers below 2^26."""
+    if weight.min() == weight.max() == 1.0:
+        return math.fsum(values.tolist())
     high, low = halves(values)
-    return math.fsum(np.concatenate([weight * high, weight * low]))
+    return math.fsum(np.concatenate([weight * high, weight * low]).tolist())
 
 
 def halves(a: FloatArray) -> tuple[FloatArray, FloatArray]:

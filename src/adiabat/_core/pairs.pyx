@@ -93,11 +93,13 @@ cdef class Pairs:
     def descend(self, double tolerance, Py_ssize_t steps, write):
         """So many steps at most, until no two rows differ by more than the tolerance.
 
-        On the way most rows end far from where they would move. They are left out for a while.
+        On the way most rows end far from where they would move. They are left out for a while,
+        unless there are few rows.
         """
         self._state.steps = steps
-        self._run(LOOSE * tolerance, write)
-        self._run_near(tolerance, write)
+        if not self._whole:
+            self._run(LOOSE * tolerance, write)
+            self._run_near(tolerance, write)
         self._run(tolerance, write)
 
     cdef int _run(self, double tolerance, write) except -1:

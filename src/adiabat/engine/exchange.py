@@ -60,7 +60,7 @@ COARSE, MOST_PAIRS, CACHE = 1e-5, 100, 1 << 28
 EACH_AHEAD, LEAST_AHEAD, MOST_AHEAD = 6, 4, 8
 # Rows whose kernel values are asked for all at once; those of a user's function, which may be slow
 # to call.
-FEW_AT_ONCE, FEW_CALLED = 150, 1_500
+FEW_AT_ONCE, FEW_CALLED = 200, 1_500
 
 
 class Stuck(Exception):
@@ -366,7 +366,8 @@ class Exchange:
         self.overshoots, self._descended, self._rises, self._width = False, True, 0, MOST
         self._bind()
         rounds.start(self._pending)
-        machine.refactor(machine.margin[:0])
+        if machine.factor.size:
+            machine.refactor(machine.margin[:0])
         if not rounds.measure(machine.d):
             self._balance(rounds.missing)
         self._look(rows)
