@@ -29,6 +29,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 SETTINGS = {"C": 10.0, "kernel": "rbf", "gamma": 0.002}
+TRAININGS = 3  # of which the fastest counts
 OUT = Path("out")
 
 
@@ -54,11 +55,17 @@ class Day:
         self.model = SVC(**SETTINGS)
         self.steps: list[Step] = []
 
-    def take(self, name: str, action) -> Step:
-        """Do something to the model, then retrain from scratch and compare."""
-        started = time.perf_counter()
-        action()
-        update_ms = 1e3 * (time.perf_counter() - started)
+    def take(self, name: str, action, times: int = 1) -> Step:
+        """Do something to the model, then retrain from scratch and compare.
+
+        What starts from scratch may be done several times, and its fastest counts, as it does for
+        retraining.
+        """
+        update_ms = float("inf")
+        for _ in range(times):
+            started = time.perf_counter()
+            action()
+            update_ms = min(update_ms, 1e3 * (time.perf_counter() - started))
         X = np.array([row for row, _ in self.rows.values()])
         y = np.array([label for _, label in self.rows.values()])
         retrained, refit_ms = fastest(SVC, X, y)
@@ -78,9 +85,9 @@ class Day:
 
 
 def fastest(kind, X: np.ndarray, y: np.ndarray):
-    """A model trained from scratch, and the milliseconds of the fastest of three trainings."""
+    """A model trained from scratch, and the milliseconds of the fastest training."""
     spent = []
-    for _ in range(3):
+    for _ in range(TRAININGS):
         started = time.perf_counter()
         model = kind(**SETTINGS).fit(X, y)
         spent.append(1e3 * (time.perf_counter() - started))
@@ -113,7 +120,10 @@ def run(console: Console) -> Day:
         day.rows.update({i: (X[i], int(noisy[i])) for i in ids})
         return action
 
-    day.take("train on 1,000", lambda: model.fit(X[:1000], noisy[:1000], ids=list(range(1000))))
+    def train() -> None:
+        model.fit(X[:1000], noisy[:1000], ids=list(range(1000)))
+
+    day.take("train on 1,000", train, TRAININGS)
     day.take("250 more arrive", learn(1000, 1250))
     day.take("another 250", learn(1250, 1500))
 
