@@ -48,7 +48,7 @@ SPREAD = 1e-9
 MOST_BREAKPOINTS = 50
 MOST_IDLE = 3
 # Rows at a bound that are watched from the start.
-WATCH_LEAST, WATCH_PART = 100, 4
+WATCH_LEAST, WATCH_PART = 1_000, 4
 # Breakpoints between two chances of an interrupt.
 AT_A_TIME = 64
 # What sum u may differ from d by rounding, relative to the weights.
