@@ -189,9 +189,14 @@ def test_the_conditions_hold_all_along_the_path() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY_FAMILY)
-def test_path_and_exchange_agree(name: str) -> None:
-    """Same objective and same f; what the path leaves undone, exchange may finish."""
-    for seed in range(2):
+def test_path_and_exchange_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Same objective and same f; what the path leaves undone, exchange may finish.
+
+    Once all rows are watched from the start, once a few, and more as the drift demands it.
+    """
+    for seed, watched in enumerate((engine_path.WATCH_LEAST, 3)):
+        monkeypatch.setattr(engine_path, "WATCH_LEAST", watched)
+        monkeypatch.setattr(engine_path, "WATCH_PART", 1_000)
         problem = EVERY_FAMILY[name](np.random.default_rng(seed))
         half = len(problem.y) // 2
         rigs = {}
