@@ -14,7 +14,7 @@ from adiabat.store.words import printable
 
 Markup: TypeAlias = str
 
-_LONG: Final = 24
+_LONG: Final = 12
 
 _STYLE: Final = """
 :root { color-scheme: light dark;
@@ -55,7 +55,7 @@ svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
 svg .one { fill: var(--one); } svg .two { fill: var(--two); } svg .three { fill: var(--three); }
 code { font: .88em ui-monospace, "SF Mono", Menlo, monospace; }
 @media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 .5rem; }
-  table { font-size: .8rem; } th, td { padding-right: .5rem; overflow-wrap: anywhere; }
+  table { font-size: .8rem; } th, td { padding-right: .5rem; }
   figure { padding: .5rem; } svg text { font-size: 17px; } }
 @media print { @page { margin: 18mm; } body { padding: 0; max-width: none; font-size: 10.5pt; }
   figure, pre { background: none; border: 1px solid var(--line); }
