@@ -804,6 +804,7 @@ for _name, _line in CHANGES.items():
         PROOFS[_name, "--dry-run"] = unchanged(_line)
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize(("command", "option"), PROOFS, ids=lambda name: name)
 def test_an_option_changes_the_result(folder, command, option):
     PROOFS[command, option]()

@@ -85,7 +85,7 @@ INNER = [
 ]
 
 
-@pytest.mark.rotates(4)
+@pytest.mark.rotates(9)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("act", ACTS)
 def test_an_exception_at_any_inner_call_changes_nothing(act: str, solver: str) -> None:
@@ -137,7 +137,7 @@ def test_a_kernel_that_raises_at_any_call_changes_nothing() -> None:
         model = SVC(C=5.0, kernel=kernel).fit(X[:N], Y[:N])
 
 
-@pytest.mark.rotates(4)
+@pytest.mark.rotates(9)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("act", ACTS)
 def test_an_interrupt_at_any_line_leaves_before_or_after(act: str, solver: str) -> None:

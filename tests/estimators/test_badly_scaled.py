@@ -142,6 +142,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.rotates(4)
 @pytest.mark.parametrize("kind", list(KINDS), ids=lambda kind: str(kind.__name__))
 @pytest.mark.parametrize(
     ("kernel", "cell"), CELLS, ids=["poly 3, 1e3", "poly 2, 1e4", "linear, 1e6", "linear, 1e5"]

@@ -55,6 +55,7 @@ def machines(rho: float, intercept: bool, kernel: str) -> list[Any]:
     return [*found, LSSVR(**params)] if kernel == "linear" else found
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_f_is_within_f_error_of_the_optimum(kernel):
     handed_out = 0
@@ -92,6 +93,7 @@ def test_under_a_linear_kernel_f_is_known_at_any_rho():
             assert model.fit(X, y, weights).certificate().f_error < known, (cell, rho)
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_leave_one_out_is_within_its_error_of_exact_refits(kernel):
     for number, cell, rho in list(problems())[::3]:

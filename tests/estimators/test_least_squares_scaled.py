@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.preprocessing
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -121,6 +121,7 @@ def test_it_is_the_pipeline_fitted_to_the_rows(name, kind):
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_any_history_gives_the_bits_of_a_refit(data):
     X, target = rows("columns", n=14, seed=data.draw(st.integers(0, 5)))

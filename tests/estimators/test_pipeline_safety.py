@@ -104,7 +104,7 @@ def test_an_exception_at_any_inner_call_changes_nothing(act: str, mode: str) -> 
     assert failed > 1
 
 
-@pytest.mark.rotates(3)
+@pytest.mark.rotates(6)
 @pytest.mark.parametrize(("act", "mode"), BOTH)
 def test_an_interrupt_at_any_line_leaves_before_or_after(act: str, mode: str) -> None:
     done = fresh(mode)

@@ -73,6 +73,7 @@ JOURNEYS: dict[str, list[dict[str, Any]]] = {
 }
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_it_follows_the_optimum(kind: str, solver: str) -> None:

@@ -37,7 +37,7 @@ SECONDS = 300
 PATIENCE = 1800.0
 #: A mutant that allocates whatever it is asked for must not take the machine with it.
 MEMORY = 8 << 30
-OPTIONS = ("-q", "-x", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+OPTIONS = ("-q", "-x", "--full", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 #: What takes long to import, and is no part of the package.
 BEFOREHAND = (
     "hypothesis", "joblib", "pandas", "pyarrow.csv", "pyarrow.feather", "pyarrow.parquet",
