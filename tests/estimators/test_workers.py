@@ -61,6 +61,7 @@ def backend(request):
         yield request.param
 
 
+@pytest.mark.rotates(2)
 def test_each_worker_reads_what_it_is_sent_once(backend: str, tmp_path) -> None:
     done = []
     found = ask_each(slowly, Read(str(tmp_path)), range(24), None, done.append)
@@ -79,6 +80,7 @@ def hinge(y: np.ndarray, decision: np.ndarray) -> float:
     return float(np.mean(np.abs(decision)))
 
 
+@pytest.mark.rotates(2)
 def test_answers_do_not_depend_on_the_backend(backend: str) -> None:
     X, y = rows()
     model = SVC(C=2.0, gamma=0.5).fit(X, y)
@@ -104,6 +106,7 @@ def test_answers_do_not_depend_on_the_backend(backend: str) -> None:
     assert [done for done, _ in calls] == list(range(1, calls[-1][1] + 1))
 
 
+@pytest.mark.rotates(2)
 def test_searches_of_scikit_learn_run_on_it(backend: str) -> None:
     X, y = rows()
     search = GridSearchCV(SVC(gamma=0.5), {"C": [0.1, 1.0]}, cv=3)
@@ -134,6 +137,7 @@ def test_an_idle_process_lets_go_of_what_it_was_sent(monkeypatch: pytest.MonkeyP
     assert workers._shelf._value is None
 
 
+@pytest.mark.rotates(2)
 def test_an_error_of_a_worker_is_raised_here(backend: str) -> None:
     with pytest.raises(ZeroDivisionError):
         ask_each(divide, 1, [1, 1, 0, 1], None)

@@ -52,6 +52,7 @@ def test_an_input_that_once_broke_a_promise(bench, path):
         signal.signal(signal.SIGPROF, before)
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize(
     ("target", "count"), [("model", 60), ("csr", 60), ("table", 25), ("store", 15)]
 )

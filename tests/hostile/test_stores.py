@@ -367,6 +367,7 @@ adiabat.open_store(sys.argv[1]).export(sys.argv[2])
 """
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize("when", ["before the entry", "before its place", "within a copy"])
 def test_a_killed_export_leaves_nothing_once_the_store_is_opened(store, tmp_path, when):
     out = tmp_path / "out"
@@ -451,6 +452,7 @@ NASTY = [
 ]
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize("text", NASTY)
 def test_a_terminal_shows_text_as_text(store, text):
     store.learn(people(60, 61), reference=text)
