@@ -29,7 +29,7 @@ def hostile_problem(name: str, family: str, rng: Rng) -> Problem:
     return problem
 
 
-@pytest.mark.rotates(5)
+@pytest.mark.rotates(7)
 @pytest.mark.parametrize("where", FAMILIES, ids=labels)
 @pytest.mark.parametrize("law", hostile.HOSTILE_LAWS, ids=name_of)
 def test_law_where_one_value_is_large(law: hostile.HostileLaw, where: tuple[str, str]) -> None:
@@ -37,7 +37,7 @@ def test_law_where_one_value_is_large(law: hostile.HostileLaw, where: tuple[str,
     law(where[0], hostile_problem(*where, rng), rng)
 
 
-@pytest.mark.rotates(4)
+@pytest.mark.rotates(7)
 @pytest.mark.parametrize("where", KERNELS, ids=labels)
 @pytest.mark.parametrize("law", hostile.HOSTILE_LAWS, ids=name_of)
 def test_law_where_one_cell_is_beyond_all_others(
@@ -54,7 +54,7 @@ def test_law_where_one_cell_is_beyond_all_others(
         raise AssertionError(f"cell of {cell:g}: {fault}") from fault
 
 
-@pytest.mark.rotates(4)
+@pytest.mark.rotates(7)
 @pytest.mark.parametrize("where", KERNELS, ids=labels)
 @pytest.mark.parametrize("C", [1e-3, 1e6])
 def test_f_error_at_the_ends_of_C(where: tuple[str, str], C: float) -> None:

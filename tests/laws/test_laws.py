@@ -30,7 +30,7 @@ def name_of(law: Any) -> str:
     return str(law.__name__)
 
 
-@pytest.mark.rotates(4)
+@pytest.mark.rotates(7)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("law", laws.LAWS, ids=name_of)
@@ -39,7 +39,7 @@ def test_law_on_family(law: laws.Law, family: str, solver: str) -> None:
     law(FAMILIES[family](rng), solver, rng)
 
 
-@pytest.mark.rotates(4)
+@pytest.mark.rotates(7)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("family", C_VARIANTS)
 def test_exactness_for_every_C(family: str, solver: str) -> None:
@@ -49,7 +49,7 @@ def test_exactness_for_every_C(family: str, solver: str) -> None:
         law(problem, solver, rng)
 
 
-@pytest.mark.rotates(5)
+@pytest.mark.rotates(7)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("law", laws.LAWS, ids=name_of)
 def test_law_with_three_classes(law: laws.Law, family: str) -> None:
@@ -57,7 +57,7 @@ def test_law_with_three_classes(law: laws.Law, family: str) -> None:
     law(with_third_class(FAMILIES[family](rng)), "auto", rng)
 
 
-@pytest.mark.rotates(4)
+@pytest.mark.rotates(7)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_update_equals_refit_on_many_rows(family: str, solver: str) -> None:

@@ -25,14 +25,14 @@ def hold(law: laws.Law, kind: str, family: str) -> None:
     law(hostile(kind)[family](rng), str(rng.choice(SOLVERS)), rng)
 
 
-@pytest.mark.rotates(4)
+@pytest.mark.rotates(7)
 @pytest.mark.parametrize("where", FAMILIES, ids=labels)
 @pytest.mark.parametrize("law", EXACTNESS, ids=name_of)
 def test_law_of_exactness_on_hostile_family(law: laws.Law, where: tuple[str, str]) -> None:
     hold(law, *where)
 
 
-@pytest.mark.rotates(7)
+@pytest.mark.rotates(11)
 @pytest.mark.parametrize("where", FAMILIES, ids=labels)
 @pytest.mark.parametrize("law", OTHERS, ids=name_of)
 def test_law_on_hostile_family(law: laws.Law, where: tuple[str, str]) -> None:

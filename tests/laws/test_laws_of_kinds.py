@@ -38,14 +38,14 @@ def test_law_of_exactness_on_family(law: laws.Law, where: tuple[str, str]) -> No
     hold(law, *where)
 
 
-@pytest.mark.rotates(6)
+@pytest.mark.rotates(11)
 @pytest.mark.parametrize("where", FAMILIES, ids=labels)
 @pytest.mark.parametrize("law", OTHERS, ids=name_of)
 def test_law_on_family(law: laws.Law, where: tuple[str, str]) -> None:
     hold(law, *where)
 
 
-@pytest.mark.rotates(4)
+@pytest.mark.rotates(7)
 @pytest.mark.parametrize("where", VARIANTS, ids=labels)
 def test_exactness_for_all_parameters(where: tuple[str, str]) -> None:
     kind, family = where

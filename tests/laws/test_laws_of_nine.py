@@ -33,7 +33,7 @@ def problem_of(name: str, kind: str, family: str, *seed: str) -> Problem:
     return replace(families(kind)[family](chance(*seed)), estimator=name)
 
 
-@pytest.mark.rotates(9)
+@pytest.mark.rotates(13)
 @pytest.mark.parametrize("where", WHERE, ids=labels)
 @pytest.mark.parametrize("law", laws.LAWS, ids=name_of)
 def test_law_on_family(law: laws.Law, where: tuple[str, str, str]) -> None:
