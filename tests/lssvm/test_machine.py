@@ -43,6 +43,7 @@ def ill_conditioned(rng: np.random.Generator, n: int, width: int, condition: flo
     return rng.normal(size=(n, width)) * spread @ basis
 
 
+@pytest.mark.rotates(2)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_hundred_thousand_additions_and_removals_at_condition_1e8(intercept):
     rng = np.random.default_rng(8)

@@ -202,6 +202,7 @@ def test_a_start_changes_nothing_but_the_steps() -> None:
     assert warm.steps < cold.steps
 
 
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize("kernel", problems.HOSTILE_KERNELS)
 def test_many_rows_from_a_start_nearby(kernel: str) -> None:
     rng = np.random.default_rng(4)
