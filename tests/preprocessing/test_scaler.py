@@ -53,7 +53,7 @@ def assert_like_plain(scaler: StandardScaler, plain: Plain, rtol: float = 1e-12)
             np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol, err_msg=name)
 
 
-@pytest.mark.rotates(2)
+@pytest.mark.rotates(3)
 @pytest.mark.parametrize(("weighted", "operations"), [(False, 2_000), (True, 4_000)])
 def test_thousands_of_operations_leave_the_scaler_of_the_rows_that_remain(
     weighted: bool, operations: int
