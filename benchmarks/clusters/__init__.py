@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Evidence for `adiabat.dask`: killed workers, little memory, KDD Cup 1999. Run by hand."""
+"""Evidence for `docs/clusters.md`: lost workers, little memory, rows that stay away, backends."""

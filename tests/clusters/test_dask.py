@@ -2,6 +2,7 @@
 """Models on a Dask cluster: equal to those of one machine, whatever the partitions."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ import dask.dataframe as dd
 import distributed
 import pandas as pd
 
-from adiabat.dask import LSSVC, LSSVR, SVC, SVR
+from adiabat.dask import LSSVC, LSSVR, SVC, SVR, StandardScaler, cluster
 from adiabat.partitions import working
 
 TIGHT = 1e-9
@@ -48,6 +49,11 @@ def rows(n: int = N, seed: int = 0):
     scaled = X / np.abs(X).max(axis=0)
     label = np.argmax(scaled + 0.2 * rng.normal(size=X.shape), axis=1)
     return X, label, scaled @ [1.0, -2.0, 0.5] + 0.05 * rng.normal(size=n)
+
+
+def last_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Those after 100, so that some partitions are empty."""
+    return frame[frame.index > 100]
 
 
 def spread(array: np.ndarray, chunk: int):
@@ -169,6 +175,66 @@ def test_forgetting_all_rows_of_a_class_that_the_client_holds_brings_others_in()
     np.testing.assert_allclose(found, alone.decision_function(X), atol=TIGHT)
 
 
+def test_partitions_of_one_class_make_the_model_of_all() -> None:
+    X, label, _ = rows(120)
+    X = X / np.abs(X).max(axis=0)
+    order = np.argsort(label, kind="stable")
+    X, label = X[order], label[order]
+    model = SVC(C=3.0).fit(spread(X, 15), spread(label, 15))
+    alone = model._like().fit(X, label)
+    np.testing.assert_allclose(
+        model.to_local().decision_function(X), alone.decision_function(X), atol=TIGHT
+    )
+    same = np.zeros(len(X), dtype=int)
+    alone.fit(X, same)
+    one = clone(model).fit(spread(X, 15), spread(same, 15))
+    np.testing.assert_array_equal(one.predict(X), alone.predict(X))
+
+
+def test_a_scaler_has_the_bits_of_one_machine() -> None:
+    X, _, _ = rows(120)
+    X[17, 1] = np.nan
+    weight = np.random.default_rng(2).integers(0, 3, 120).astype(float)
+    weight[20:40] = 0.0  # a partition that counts for nothing
+
+    def bits(scaler):
+        found = (scaler.mean_, scaler.var_, scaler.scale_, scaler.n_samples_seen_)
+        return [np.asarray(value).tobytes() for value in found]
+
+    alone = adiabat.StandardScaler().fit(X, sample_weight=weight)
+    for chunk in (120, 20, 7):
+        scaler = StandardScaler().fit(spread(X, chunk), sample_weight=spread(weight, chunk))
+        assert bits(scaler) == bits(alone)
+    scaler.partial_fit(1e9 * X[:9]).forget(spread(1e9 * X[:9], 4))
+    assert bits(scaler) == bits(alone)
+    scaled = scaler.transform(spread(X, 50))
+    assert scaled.shape == X.shape
+    np.testing.assert_array_equal(scaled.compute(), alone.transform(X))
+    np.testing.assert_allclose(scaler.inverse_transform(scaled).compute(), X, rtol=1e-12)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=3)
+    named = StandardScaler().fit(frame)
+    found = named.transform(frame.map_partitions(last_rows)).compute()
+    assert list(found.columns) == ["a", "b", "c"] and (found.index == np.arange(101, 120)).all()
+    np.testing.assert_array_equal(found, named.to_local().transform(frame.compute()[101:]))
+
+
+def test_a_scaler_that_fails_stays_as_it_was() -> None:
+    X, _, _ = rows(40)
+    scaler = StandardScaler().fit(spread(X, 20))
+    before = scaler.mean_.tobytes()
+    bad = X.copy()
+    bad[25, 0] = np.inf
+    with pytest.raises(ValueError, match=r"partition 1: .*infinity"):
+        scaler.partial_fit(spread(bad, 20))
+    with pytest.raises(ValueError, match="X has 2 features, and the rows before it 3"):
+        scaler.partial_fit(spread(X[:, :2], 20))
+    with pytest.raises(ValueError, match="rows that were not learned"):
+        scaler.forget(spread(9.0 * X, 20))
+    with pytest.raises(ValueError, match="X has 0 rows of positive weight in its 2 partitions"):
+        scaler.fit(spread(X, 20), sample_weight=spread(np.zeros(40), 20))
+    assert scaler.mean_.tobytes() == before
+
+
 def test_data_frames_and_unknown_chunks() -> None:
     X, label, _ = rows(120)
     table = pd.DataFrame(X / np.abs(X).max(axis=0), columns=["a", "b", "c"])
@@ -183,6 +249,11 @@ def test_data_frames_and_unknown_chunks() -> None:
         np.testing.assert_array_equal(found, alone.predict(kept[["a", "b", "c"]]))
         assert (found.index == kept.index).all()
         X_unknown = frame[["a", "b", "c"]].to_dask_array()
+        few = frame[["a", "b", "c"]].map_partitions(last_rows)
+        wanted = alone.decision_function(kept[kept.index > 100][["a", "b", "c"]])
+        np.testing.assert_allclose(
+            model.decision_function(few).compute(), wanted, rtol=1e-9, atol=TIGHT
+        )
         again = kind().fit(X_unknown, frame.y)
         assert np.isnan(again.predict(X_unknown).chunks[0]).all()
         np.testing.assert_array_equal(again.predict(X_unknown).compute(), found)
@@ -222,12 +293,29 @@ def test_a_map_fitted_on_rows_is_refused() -> None:
         LSSVC(feature_map=StandardScaler()).fit(spread(X, 30), spread(label, 30))
 
 
-def test_too_little_memory_is_said_beforehand() -> None:
+def test_too_little_memory_is_said_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
     X, label, _ = rows()
+    at, target = spread(X, 50), spread(label, 50)
     model = SVC(memory_limit=2e4)
-    with pytest.raises(MemoryError, match=r"needs about .* and 20\.0 kB are allowed"):
-        model.fit(spread(X, 50), spread(label, 50))
-    assert not model.__sklearn_is_fitted__()
+    learned: list[int] = []
+    fit = adiabat.SVC.fit
+    monkeypatch.setattr(
+        adiabat.SVC, "fit", lambda self, X, *a, **b: learned.append(len(X)) or fit(self, X, *a, **b)
+    )
+    said = r"Holding \d+ rows with \d+ support vectors at the client needs about .* and "
+    with pytest.raises(MemoryError, match=said + r"20\.0 kB are allowed .*larger memory_limit"):
+        model.fit(at, target)
+    assert not learned and not model.__sklearn_is_fitted__()
+    # the first rows fit, later ones do not: the model is as it was
+    model = SVC().fit(at[:50], target[:50])
+    before = model.predict(X).tobytes()
+    model._working._limit = 1e5
+    with pytest.raises(MemoryError, match=said + r"100\.0 kB are allowed"):
+        model.partial_fit(at[50:], target[50:])
+    assert model.n_samples_ == 50 and model.predict(X).tobytes() == before
+    for bad in ("1GB", -1, 0):
+        with pytest.raises(ValueError, match=r"memory_limit=.* must be a positive"):
+            SVC(memory_limit=bad).fit(at, target)
 
 
 def test_a_cluster_that_is_gone_is_named() -> None:
@@ -239,6 +327,38 @@ def test_a_cluster_that_is_gone_is_named() -> None:
         LSSVC(client=gone).fit(X, label)
     with pytest.raises(TypeError, match=r"distributed\.Client"):
         SVC(client="tcp://1.2.3.4").fit(X, label)
+
+
+def never(X: np.ndarray) -> np.ndarray:
+    raise distributed.KilledWorker("never", SimpleNamespace(address="tcp://nowhere"), 3)
+
+
+def test_workers_that_die_again_and_again_are_named() -> None:
+    X, label, _ = rows(40)
+    lost = spread(X, 20).map_blocks(never, meta=np.empty((0, 0)))
+    for model in (LSSVC(), SVC()):
+        model.fit(X, label)
+        before = model.predict(X).tobytes()
+        with pytest.raises(RuntimeError, match=r"again and again .* smaller partitions"):
+            model.partial_fit(lost, spread(label, 20))
+        assert model.n_samples_ == 40 and model.predict(X).tobytes() == before
+
+
+def test_a_cluster_whose_workers_do_not_come_back_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(cluster, "_PATIENCE_SECONDS", 0.2)
+    X, label, _ = rows(40)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
+        distributed.Client(empty, set_as_default=False) as alone,
+    ):
+        model = LSSVC().fit(X, label)
+        model.client = alone
+        with pytest.raises(RuntimeError, match=r"has had no worker for 0\.2 s; .* Start workers"):
+            model.partial_fit(X, label)
+    assert model.n_samples_ == 40
 
 
 def test_an_estimator_is_cloned_with_its_client_and_pickled_without(client) -> None:

@@ -259,3 +259,30 @@ def test_more_entries_than_are_added_at_once(monkeypatch: pytest.MonkeyPatch) ->
     found = StandardScaler().fit(X, sample_weight=weights)
     monkeypatch.undo()
     assert state(found) == state(StandardScaler().fit(X, sample_weight=weights))
+
+
+def test_scalers_of_rows_in_many_places_merge() -> None:
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.normal(size=(60, 2)) * [1e-5, 1e7], columns=["a", "b"])
+    w = rng.random(60)
+    whole = StandardScaler().fit(X, sample_weight=w)
+    first = StandardScaler().fit(X[:7], sample_weight=w[:7])
+    last = StandardScaler().fit(X[7:], sample_weight=w[7:])
+    kept = state(last)
+    assert state(first.merge(last)) == state(whole) and state(last) == kept
+    assert state(first.subtract(last)) == state(StandardScaler().fit(X[:7], sample_weight=w[:7]))
+    before = state(first)
+    with pytest.raises(ValueError, match="other has rows that were not learned"):
+        first.subtract(last)
+    with pytest.raises(TypeError, match="other is a StandardScaler of sklearn"):
+        first.merge(Plain().fit(X))
+    with pytest.raises(NotFittedError, match="nothing to give"):
+        first.merge(StandardScaler())
+    with pytest.raises(ValueError, match="with_std=False of other is not with_std=True"):
+        first.merge(StandardScaler(with_std=False).fit(X))
+    with pytest.raises(ValueError, match="other has 1 features, this scaler 2"):
+        first.merge(StandardScaler().fit(X[["a"]]))
+    with pytest.raises(ValueError, match="columns of other names"):
+        first.merge(StandardScaler().fit(X[["b", "a"]]))
+    assert state(first) == before
+    assert not first.subtract(first).__sklearn_is_fitted__()

@@ -13,7 +13,7 @@ import numpy as np
 from adiabat.partitions.looks import Part
 
 
-def parts_of(X: Any, y: Any, sample_weight: Any = None, first: int = 0) -> list[Any]:
+def parts_of(X: Any, y: Any = None, sample_weight: Any = None, first: int = 0) -> list[Any]:
     """Delayed partitions of rows, numbered from `first`; plain arrays are one partition."""
     rows = _blocks(X, "X")
     targets = _blocks(_cut_like(X, y), "y")
@@ -25,10 +25,7 @@ def parts_of(X: Any, y: Any, sample_weight: Any = None, first: int = 0) -> list[
                 "places (rechunk, repartition)"
             )
     make = dask.delayed(Part, pure=True)
-    return [
-        make(rows[k], targets[k], None if weights is None else weights[k], first + k)
-        for k in range(len(rows))
-    ]
+    return [make(rows[k], _at(targets, k), _at(weights, k), first + k) for k in range(len(rows))]
 
 
 def lazily(function: Callable[[Any, Any], Any], model: Any, X: Any, like: Any) -> Any:
@@ -41,7 +38,7 @@ def lazily(function: Callable[[Any, Any], Any], model: Any, X: Any, like: Any) -
     held = dask.delayed(model, traverse=False, pure=False)
     if hasattr(X, "map_partitions"):
         return X.map_partitions(
-            _framed, function, held, meta=_framed_meta(like), enforce_metadata=False
+            _framed, function, held, like, meta=_framed_meta(like), enforce_metadata=False
         )
     blocks = _blocks(X, "X")
     ask = dask.delayed(function, pure=True)
@@ -52,10 +49,10 @@ def lazily(function: Callable[[Any, Any], Any], model: Any, X: Any, like: Any) -
     return da.concatenate(pieces, axis=0, allow_unknown_chunksizes=True)
 
 
-def _framed(part: Any, function: Callable[[Any, Any], Any], model: Any) -> Any:
+def _framed(part: Any, function: Callable[[Any, Any], Any], model: Any, like: Any) -> Any:
     import pandas as pd
 
-    found = function(model, part) if len(part) else np.empty(0)
+    found = function(model, part) if len(part) else like
     kind = pd.Series if found.ndim == 1 else pd.DataFrame
     return kind(found, index=part.index)
 
@@ -64,6 +61,10 @@ def _framed_meta(like: Any) -> Any:
     import pandas as pd
 
     return (pd.Series if like.ndim == 1 else pd.DataFrame)(like)
+
+
+def _at(blocks: Any, k: int) -> Any:
+    return None if blocks is None else blocks[k]
 
 
 def _blocks(X: Any, name: str) -> Any:

@@ -24,10 +24,6 @@ class ClusterEstimator(BaseEstimator):
     _own: ClassVar[tuple[str, ...]] = ("client",)
     client: Any
 
-    def predict(self, X: Any) -> Any:
-        """Labels or numbers for the rows of a Dask collection, as one, when it is computed."""
-        return lazily(_predict, self._fitted(), X, self._answer_like(_predict))
-
     def to_local(self) -> Any:
         """The model as an estimator of one machine, independent of this one."""
         return deepcopy(self._fitted())
@@ -36,11 +32,6 @@ class ClusterEstimator(BaseEstimator):
     def n_features_in_(self) -> int:
         """Columns of X."""
         return int(self._attribute("n_features_in_"))
-
-    @property
-    def last_update_(self) -> Any:
-        """What the last change of the model did."""
-        return self._attribute("last_update_")
 
     # -- what a subclass says --------------------------------------------------------------------
 
@@ -76,15 +67,6 @@ class ClusterEstimator(BaseEstimator):
             raise AttributeError(f"{name} exists once the model has learned a row; call fit")
         return getattr(model, name)
 
-    def _decided(self, X: Any) -> Any:
-        """Decision values of the rows of a collection, when they are computed."""
-        return lazily(_decision, self._fitted(), X, self._answer_like(_decision))
-
-    def _answer_like(self, ask: Callable[[Any, Any], Any]) -> Any:
-        """The answer for no rows."""
-        model = nameless(self._fitted())
-        return ask(model, np.zeros((1, model.n_features_in_)))[:0]
-
     def __sklearn_is_fitted__(self) -> bool:
         return self._local() is not None
 
@@ -105,15 +87,37 @@ class ClusterEstimator(BaseEstimator):
         return self._like().__sklearn_tags__()
 
 
+class ClusterModel(ClusterEstimator):
+    """What machines add: predictions."""
+
+    def predict(self, X: Any) -> Any:
+        """Labels or numbers for the rows of a Dask collection, as one, when it is computed."""
+        return lazily(_predict, self._fitted(), X, self._answer_like(_predict))
+
+    @property
+    def last_update_(self) -> Any:
+        """What the last change of the model did."""
+        return self._attribute("last_update_")
+
+    def _decided(self, X: Any) -> Any:
+        """Decision values of the rows of a collection, when they are computed."""
+        return lazily(_decision, self._fitted(), X, self._answer_like(_decision))
+
+    def _answer_like(self, ask: Callable[[Any, Any], Any]) -> Any:
+        """The answer for no rows."""
+        model = nameless(self._fitted())
+        return ask(model, np.zeros((1, model.n_features_in_)))[:0]
+
+
 def _predict(model: Any, X: Any) -> Any:
-    return model.predict(_rows(model, X))
+    return model.predict(rows_for(model, X))
 
 
 def _decision(model: Any, X: Any) -> Any:
-    return model.decision_function(_rows(model, X))
+    return model.decision_function(rows_for(model, X))
 
 
-def _rows(model: Any, X: Any) -> Any:
+def rows_for(model: Any, X: Any) -> Any:
     """Rows with names of columns only if the model knows names."""
     named = hasattr(model, "feature_names_in_")
     return X if named or not hasattr(X, "to_numpy") else X.to_numpy()

@@ -11,13 +11,13 @@ import dask
 from adiabat.certificate import Certificate
 from adiabat.dask.cluster import compute, persist
 from adiabat.dask.collections import parts_of
-from adiabat.dask.estimator import ClusterEstimator
+from adiabat.dask.estimator import ClusterModel
 from adiabat.estimators.svc import SVC as LocalSVC
 from adiabat.estimators.svr import SVR as LocalSVR
 from adiabat.partitions.working import Round, Working
 
 
-class _KernelMachine(ClusterEstimator):
+class _KernelMachine(ClusterModel):
     """What classes and numbers share."""
 
     _own = ("client", "memory_limit")

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import dask
 
 from adiabat.certificate import Certificate
-from adiabat.dask.cluster import compute
+from adiabat.dask.cluster import compute_sum
 from adiabat.dask.collections import parts_of
-from adiabat.dask.estimator import ClusterEstimator
+from adiabat.dask.estimator import ClusterModel
 from adiabat.estimators.least_squares.merge import require_like
 from adiabat.estimators.lssvc import LSSVC as LocalLSSVC
 from adiabat.estimators.lssvr import LSSVR as LocalLSSVR
@@ -18,7 +19,7 @@ from adiabat.partitions.looks import Part, length, named, require_pairs
 from adiabat.partitions.row_sums import RowSums, require_fixed_map
 
 
-class _LeastSquares(ClusterEstimator):
+class _LeastSquares(ClusterModel):
     """What classes and numbers share."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -131,12 +132,7 @@ class _LeastSquares(ClusterEstimator):
         require_fixed_map(like)
         parts = parts_of(X, y, sample_weight)
         one = dask.delayed(_sums_of, pure=True)
-        both = dask.delayed(_added, pure=True)
-        tree = [one(part, like) for part in parts]
-        while len(tree) > 1:
-            pairs = [both(tree[k], tree[k + 1]) for k in range(0, len(tree) - 1, 2)]
-            tree = pairs + tree[2 * len(pairs) :]
-        (found,) = compute(tree, self._client())
+        found = compute_sum([one(part, like) for part in parts], operator.add, self._client())
         if found is None:
             raise ValueError(f"X has 0 rows in its {len(parts)} partitions; one or more is needed")
         sums: RowSums = found
@@ -228,9 +224,3 @@ def _sums_of(part: Part, like: Any) -> RowSums | None:
             return None
         require_pairs(part)
         return RowSums.of(like, part.X, part.y, part.sample_weight)
-
-
-def _added(one: RowSums | None, other: RowSums | None) -> RowSums | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other

@@ -9,8 +9,9 @@ may be killed without a message, so the estimate is first compared with free mem
 
 from __future__ import annotations
 
+from numbers import Real
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 #: Columns are kept for samples that lately carried weight as well: half as many again.
 SPARE: Final = 1.5
@@ -38,6 +39,14 @@ def require_room(
         source = "are free" if limit is None else "are allowed (memory_limit)"
         raise MemoryError(
             f"{what} needs about {readable(needed)}, and {readable(there)} {source}. Use {remedy}"
+        )
+
+
+def require_limit(limit: Any) -> None:
+    """ValueError unless it is a number of bytes, or None."""
+    if limit is not None and not (isinstance(limit, Real) and float(limit) > 0.0):
+        raise ValueError(
+            f"memory_limit={limit!r} must be a positive number of bytes, or None for what is free"
         )
 
 

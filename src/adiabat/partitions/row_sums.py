@@ -221,5 +221,5 @@ def require_fixed_map(model: Any) -> None:
         raise ValueError(
             f"feature_map={model.feature_map!r} is fitted on the rows that it sees first, and "
             "would be another one in every partition; use a map of adiabat.feature_maps, none of "
-            "which looks at rows"
+            "which looks at rows, or scale the rows beforehand (adiabat.dask.StandardScaler)"
         )

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 
 from adiabat.certificate import Certificate
-from adiabat.engine.memory import estimated_bytes, require_room
+from adiabat.engine.memory import estimated_bytes, require_limit, require_room
 from adiabat.errors import IdError
 from adiabat.formulations.labels import label_array
 from adiabat.partitions.looks import Decider, Look, Rows, Survey, look, seeds, survey
@@ -36,6 +36,9 @@ Ask = Callable[[Callable[..., Any], Any, Sequence[Any]], list[Any]]
 # Rows to start from, and violators learned in a round, in all.
 _START: Final = 2000
 _BATCH: Final = 2000
+_FEWER_HELD: Final = (
+    "a larger memory_limit, a client with more memory, or parameters with fewer support vectors"
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class Working:
 
     def __init__(self, like: Any, ask: Ask, memory_limit: float | None = None) -> None:
         _require_known(like)
+        require_limit(memory_limit)
         self.like, self._ask, self._limit = clone(like), ask, memory_limit
         self.model: Any = None
         self.rounds: list[Round] = []
@@ -93,9 +97,7 @@ class Working:
             raise ValueError(f"X has 0 rows in its {n_parts} partitions; one row or more is needed")
         self.like.set_params(**self._resolved())
         start = self._seeded(self._start_numbers())
-        require_room(
-            estimated_bytes(len(start.places), self._width, 1), self._limit, "The first model"
-        )
+        self._require_room(len(start.places))
         self.model = clone(self.like).fit(
             start.X, start.y, sample_weight=start.weight, ids=start.places.tolist()
         )
@@ -233,13 +235,25 @@ class Working:
                 self._last = looks
                 return
             self._learn(rows)
+            if self._limit is not None:  # more of the rows may be support vectors now
+                self._require_room(0)
 
     def _learn(self, rows: Rows) -> None:
-        n = len(self.model.ids_) + len(rows.places)
-        n_machines = len(self.model._model.machines)
-        needed = estimated_bytes(n, self._width, self.model._model.n_support(), n_machines)
-        require_room(needed, self._limit, f"Holding {n} rows at the client")
+        self._require_room(len(rows.places))
         self.model.update(**_as_update(rows))
+
+    def _require_room(self, n_more: int) -> None:
+        """MemoryError if the rows held and so many more do not fit at the client."""
+        if self.model is None:  # each of the first rows may become a support vector
+            n, support, machines = n_more, n_more, max(1, math.comb(len(self._labels()), 2))
+        else:
+            model = self.model._model
+            n, support = len(self.model.ids_) + n_more, model.n_support()
+            machines = len(model.machines)
+        require_room(
+            estimated_bytes(n, self._width, support, machines), self._limit,
+            f"Holding {n} rows with {support} support vectors at the client", _FEWER_HELD,
+        )  # fmt: skip
 
     def _looked(self, most: int) -> list[Look]:
         decider = self.decider()

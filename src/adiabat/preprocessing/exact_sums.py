@@ -57,11 +57,13 @@ class ExactSums:
         value = sign * (amount.totals[0] << (amount.unit - self.unit))
         self.totals = [total + value for total in self.totals]
 
-    def join(self, other: ExactSums) -> None:
-        """Add the sums of other entries, column by column."""
+    def join(self, other: ExactSums, sign: int = 1) -> None:
+        """Add (sign = 1) or take away (-1) the sums of other entries, column by column."""
         self._lower_unit(other.unit)
         left = other.unit - self.unit
-        self.totals = [a + (b << left) for a, b in zip(self.totals, other.totals, strict=True)]
+        self.totals = [
+            a + sign * (b << left) for a, b in zip(self.totals, other.totals, strict=True)
+        ]
 
     def _count(self, columns: IntArray, term: FloatArray, exponent: IntArray, sign: int) -> None:
         """Add term * 2^exponent to the columns."""

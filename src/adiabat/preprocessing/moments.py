@@ -66,11 +66,11 @@ class Moments:
             self.values.add(columns, [*before, x], sign)
             self.squares.add(columns, [*before, x, x], sign)
 
-    def joined(self, other: Moments) -> Moments:
-        """The sums over the rows of both."""
+    def joined(self, other: Moments, sign: int = 1) -> Moments:
+        """The sums over the rows of both, or (sign -1) over those without the rows of the other."""
         twin = self.copy()
         for name in _NAMES:
-            getattr(twin, name).join(getattr(other, name))
+            getattr(twin, name).join(getattr(other, name), sign)
         return twin
 
     def fault(self) -> int | None:

@@ -123,6 +123,37 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
         return self._change(X, sample_weight, sign=-1, afresh=False)
 
+    def merge(self, other: StandardScaler) -> StandardScaler:
+        """Take in all that another scaler learned, of other rows.
+
+        Sums add without rounding: the scaler has the bits of one that learned the rows of both,
+        however they were grouped. So rows in many places can be learned apart.
+
+        Parameters
+        ----------
+        other : StandardScaler
+            With the same parameters, fitted on as many columns. It is not changed.
+
+        Returns
+        -------
+        self
+        """
+        return self._join(other, 1)
+
+    def subtract(self, other: StandardScaler) -> StandardScaler:
+        """Take out what another scaler learned, of rows that this one has learned, too.
+
+        Parameters
+        ----------
+        other : StandardScaler
+            As in `merge`.
+
+        Returns
+        -------
+        self
+        """
+        return self._join(other, -1)
+
     # -- use -------------------------------------------------------------------------------------
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
@@ -169,24 +200,64 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 weight = check_weights(sample_weight, X.shape[0])
             moments = Moments(self.n_features_in_) if afresh else self._moments.copy()
             moments.change(X, weight, sign)
-            column = moments.fault() if sign < 0 else None
-            if column is not None:
-                raise ValueError(
-                    f"X has rows that were not learned with these weights: without them feature "
-                    f"{column} would have a negative weight or variance; forget rows as they were "
-                    "given"
-                )
-            if any(moments.weights.totals):
-                self._hold(moments, weight is not None or (not afresh and self._weighted))
-            elif sign > 0:
-                raise ValueError(
-                    "sample_weight is zero for all rows, so that there is no mean; give at least "
-                    "one row a positive weight"
-                )
-            else:
-                for name in (*_LEARNED, "_moments", "_weighted"):
-                    del self.__dict__[name]
+            self._take(moments, weight is not None or (not afresh and self._weighted), "X", sign)
         return self
+
+    def _join(self, other: Any, sign: int) -> StandardScaler:
+        """The rows of another scaler in or out: all of it, or an exception and nothing."""
+        check_is_fitted(self)
+        self._require_like(other)
+        with kept_if_it_fails(self):
+            moments = self._moments.joined(other._moments, sign)
+            self._take(moments, self._weighted or other._weighted, "other", sign)
+            if not hasattr(self, "feature_names_in_") and hasattr(other, "feature_names_in_"):
+                self.feature_names_in_ = other.feature_names_in_
+        return self
+
+    def _require_like(self, other: Any) -> None:
+        """Refuse a scaler that does something else, or has learned nothing."""
+        if not isinstance(other, StandardScaler):
+            kind = f"{type(other).__name__} of {type(other).__module__.split('.')[0]}"
+            raise TypeError(f"other is a {kind}; pass a fitted adiabat.StandardScaler")
+        check_is_fitted(other, msg="other is not fitted: it has nothing to give; call its fit")
+        for name in ("with_mean", "with_std"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise ValueError(
+                    f"{name}={theirs!r} of other is not {name}={mine!r} of this scaler; scalers "
+                    "combine only if they do the same"
+                )
+        if other.n_features_in_ != self.n_features_in_:
+            raise ValueError(
+                f"other has {other.n_features_in_} features, this scaler {self.n_features_in_}; "
+                "fit both on the same columns"
+            )
+        mine, theirs = (getattr(one, "feature_names_in_", None) for one in (self, other))
+        if mine is not None and theirs is not None and not np.array_equal(mine, theirs):
+            raise ValueError(
+                "other was fitted on columns of other names, or in another order; fit both on the "
+                "same columns"
+            )
+
+    def _take(self, moments: Moments, weighted: bool, name: str, sign: int) -> None:
+        """Hold sums that rows of the argument `name` came to or left, if rows can have them."""
+        column = moments.fault() if sign < 0 else None
+        if column is not None:
+            raise ValueError(
+                f"{name} has rows that were not learned with these weights: without them feature "
+                f"{column} would have a negative weight or variance; forget rows as they were "
+                "given"
+            )
+        if any(moments.weights.totals):
+            self._hold(moments, weighted)
+        elif sign > 0:
+            raise ValueError(
+                "sample_weight is zero for all rows, so that there is no mean; give at least "
+                "one row a positive weight"
+            )
+        else:
+            for learned in (*_LEARNED, "_moments", "_weighted"):
+                del self.__dict__[learned]
 
     def _hold(self, moments: Moments, weighted: bool) -> None:
         """Keep the sums and what follows from them."""
