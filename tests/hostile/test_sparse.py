@@ -143,6 +143,13 @@ def fitted(name):
 
 
 @pytest.mark.parametrize("case", CASES)
+def test_the_check_alone_refuses_what_is_not_sound(case):
+    """Nothing reads the entries here, so a check left out is seen and does no harm."""
+    with pytest.raises(ValueError, match=r"^X_val is a sparse matrix that is not sound"):
+        require_csr(CASES[case](), "X_val")
+
+
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", MACHINES)
 def test_no_estimator_learns_or_decides_on_what_is_not_sound(name, case):
     from sklearn.base import clone
