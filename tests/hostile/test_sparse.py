@@ -228,6 +228,15 @@ def test_a_function_that_returns_no_block_of_numbers_is_refused(returned):
         adiabat.SVC(kernel=returned).fit(DENSE, Y)
 
 
+@pytest.mark.parametrize("other", [(D, N), (N * D,), (1, N, D), (N, D, 1), (N - 1, D), ()])
+def test_a_block_of_another_shape_is_refused_by_name(other):
+    """As many numbers as wanted are not enough: each must stand for its pair of rows."""
+    with pytest.raises(ValueError, match=r"^kernel returned shape .* must return shape \(40, 12\)"):
+        dense_values(np.ones(other), (N, D), "kernel")
+    with pytest.raises(ValueError, match=r"^kernel=.* returned shape .* must return shape"):
+        adiabat.SVC(kernel=lambda A, B: (A @ B.T).ravel()).fit(DENSE, Y)
+
+
 def test_what_is_sound_passes_in_every_format():
     unused = sound()
     unused.data = np.append(unused.data, [7.0, 7.0])
