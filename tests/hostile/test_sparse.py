@@ -11,7 +11,13 @@ import scipy.sparse as sp
 import adiabat
 from adiabat.active import ActiveLearner
 from adiabat.feature_maps import Polynomial, RandomFourier
-from adiabat.inputs import csr_from_parts, dense_values, require_csr
+from adiabat.inputs import (
+    csr_from_parts,
+    dense_values,
+    require_csr,
+    require_memory,
+    require_width,
+)
 
 N, D = 40, 12
 RNG = np.random.default_rng(0)
@@ -263,6 +269,14 @@ def test_more_features_than_memory_holds_are_refused_by_name():
     X = sp.csr_array((np.ones(4), [0, 1, 2, 2**31 - 2], [0, 1, 2, 3, 4]), shape=(4, 2**31 - 1))
     with pytest.raises(ValueError, match=r"^X, sparse rows of 2147483647 features, would take"):
         adiabat.SVC().fit(X, [0, 1, 0, 1])
+
+
+def test_what_is_allowed_may_be_taken_and_not_a_byte_more():
+    require_memory(1000, "a matrix", 1000)
+    with pytest.raises(ValueError, match=r"^a matrix would take .* GiB are allowed"):
+        require_memory(1001, "a matrix", 1000)
+    with pytest.raises(ValueError, match=r"^X, sparse rows of 1000000 features, would take"):
+        require_width(10**6, limit=10**6)
 
 
 def test_what_a_function_hands_out_is_copied():
