@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exact sums as arrays of a file: what is sound comes back, what is not is refused."""
+"""Exact sums and moments as arrays of a file: what is sound comes back, all else is refused."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from adiabat.preprocessing.exact_sums import ExactSums
+from adiabat.preprocessing.moments import Moments
 
 LONGEST = 1024  # bytes of one sum
 
@@ -62,3 +63,21 @@ def test_the_longest_sum_is_read_and_no_longer_one() -> None:
 def test_what_is_not_sound_is_refused(part: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"the squares of the scaler .*{message}"):
         ExactSums.from_arrays("squares", {**of_bytes(2, 2, 2), f"squares_{part}": value})
+
+
+@pytest.mark.parametrize(
+    ("weight", "value", "square"),
+    [(-1, 0, 0), (2, 0, -1), (2, 4, 7), (0, 1, 0), (0, 0, 1)],
+    ids=["negative weight", "negative square", "negative variance", "a value", "a square"],
+)
+def test_sums_that_no_rows_have_are_refused(weight: int, value: int, square: int) -> None:
+    """Those of two rows, 1 and 3, are 2, 4 and 10; in the other column one sum is impossible."""
+    moments = Moments(2)
+    moments.change(np.array([[1.0, 1.0], [3.0, 3.0]]), None, 1)
+    assert Moments.from_arrays(moments.to_arrays(), 2).variance().tolist() == [1.0, 1.0]
+    for sums, total in zip(
+        (moments.weights, moments.values, moments.squares), (weight, value, square), strict=True
+    ):
+        sums.totals[1] = total << -sums.unit
+    with pytest.raises(ValueError, match="the sums of the scaler are not those of any rows"):
+        Moments.from_arrays(moments.to_arrays(), 2)
