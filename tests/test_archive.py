@@ -6,6 +6,7 @@ import io
 import json
 import os
 import stat
+import struct
 import warnings
 import zipfile
 
@@ -492,3 +493,24 @@ def test_bytes_in_memory_are_those_of_the_file(tmp_path):
     assert content == manifest and found["x"].tolist() == arrays["x"].tolist()
     with pytest.raises(ModelFileError, match="somewhere"):
         unpack_archive(data[:-7], "somewhere")
+
+
+def test_a_file_that_declares_more_than_it_is_long_is_refused_before_it_is_read(path, monkeypatch):
+    """Header, manifest and directory agree on 8 MB, of which 16 bytes are there."""
+    n = 10**6
+    header = GOOD[:-16].replace(b"(2,), }" + b" " * 6, b"(1000000,), }")
+    length = len(header) + 8 * n
+    forge(
+        path,
+        [("a", header + GOOD[-16:])],
+        document=lambda d: with_array(shape=[n], bytes=length)(d) | {"total_bytes": length},
+    )
+    with zipfile.ZipFile(path) as z:
+        entry = z.start_dir
+    data = bytearray(path.read_bytes())
+    assert data[entry + 46 : entry + 51] == b"a.npy"
+    data[entry + 20 : entry + 28] = struct.pack("<II", length, length)
+    path.write_bytes(data)
+    monkeypatch.setattr(archive, "_read_array", None)
+    with pytest.raises(ModelFileError, match="declares more content than it is long"):
+        read_archive(path)

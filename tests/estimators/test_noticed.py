@@ -122,3 +122,17 @@ def test_a_scaler_that_has_seen_weights_counts_in_weights():
     mean = np.average(X, axis=0, weights=every)
     assert np.allclose(ours.mean_, mean, atol=1e-14)
     assert np.allclose(ours.var_, np.average((X - mean) ** 2, axis=0, weights=every), atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_rows_decides_no_tie(seed):
+    """Each row has its mirror image in the other class, so f is 0 in the middle, and no 1e-16."""
+    rng = np.random.default_rng(seed)
+    half = rng.standard_normal((15, 3))
+    X, y = np.r_[half, -half], np.repeat([1, 0], 15)
+    middle = np.zeros((1, 3))
+    for order in (np.arange(30), rng.permutation(30)):
+        model = adiabat.SVC(C=2.0, gamma=0.3).fit(X[order], y[order])
+        assert model.decision_function(middle).tolist() == [0.0]
+        assert model.predict(middle).tolist() == [0]
+        assert np.abs(model.decision_function(half)).min() > 1e-6

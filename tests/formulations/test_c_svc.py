@@ -85,3 +85,12 @@ def test_the_last_sample_of_a_class_takes_its_label_with_it() -> None:
     """A label is a value of a row: what no row has any more is not kept."""
     resolved = CSVC(10.0, LABELS, {1: 0.1, 2: 3.0}).resolve(np.array([0, 1, 0]), WEIGHT[:3])
     assert resolved.label == {0: "pear", 1: "apple"} and resolved.class_weight == {1: 0.1}
+
+
+def test_targets_of_a_file_have_labels() -> None:
+    formulation = CSVC(10.0, LABELS)
+    formulation.require_sound(TARGET)
+    formulation.require_sound(TARGET[:0])
+    for stray in (3, -1):
+        with pytest.raises(ValueError, match="a target has no label"):
+            formulation.require_sound(np.append(TARGET, stray))

@@ -134,6 +134,13 @@ def test_a_tolerance_that_excuses_everything_is_refused(tmp_path, name):
         adiabat.load(resealed(saved(tmp_path, name), loosened))
 
 
+@pytest.mark.parametrize("tol", [1e300, 0.0101, -1.0, 0.0])
+def test_the_tolerance_of_the_solver_is_checked_apart_from_the_parameter(tmp_path, tol):
+    """The parameter of the same file is sound, and so is the model."""
+    with pytest.raises(adiabat.ModelFileError, match="a weight or tol is out of range"):
+        adiabat.load(resealed(saved(tmp_path, "svc"), lambda m, a: m.update(tol=tol)))
+
+
 @pytest.mark.parametrize("tol", [1e300, 0.5, 0.0101, float("inf"), -1.0, 0.0])
 @pytest.mark.parametrize("kind", [adiabat.SVC, adiabat.LSSVC, adiabat.KernelLSSVR])
 def test_no_estimator_takes_such_a_tolerance(kind, tol):

@@ -11,7 +11,13 @@ import scipy.sparse as sp
 import adiabat
 from adiabat.active import ActiveLearner
 from adiabat.feature_maps import Polynomial, RandomFourier
-from adiabat.inputs import csr_from_parts, dense_values, require_csr
+from adiabat.inputs import (
+    csr_from_parts,
+    dense_values,
+    require_csr,
+    require_memory,
+    require_width,
+)
 
 N, D = 40, 12
 RNG = np.random.default_rng(0)
@@ -143,6 +149,13 @@ def fitted(name):
 
 
 @pytest.mark.parametrize("case", CASES)
+def test_the_check_alone_refuses_what_is_not_sound(case):
+    """Nothing reads the entries here, so a check left out is seen and does no harm."""
+    with pytest.raises(ValueError, match=r"^X_val is a sparse matrix that is not sound"):
+        require_csr(CASES[case](), "X_val")
+
+
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", MACHINES)
 def test_no_estimator_learns_or_decides_on_what_is_not_sound(name, case):
     from sklearn.base import clone
@@ -221,6 +234,15 @@ def test_a_function_that_returns_no_block_of_numbers_is_refused(returned):
         adiabat.SVC(kernel=returned).fit(DENSE, Y)
 
 
+@pytest.mark.parametrize("other", [(D, N), (N * D,), (1, N, D), (N, D, 1), (N - 1, D), ()])
+def test_a_block_of_another_shape_is_refused_by_name(other):
+    """As many numbers as wanted are not enough: each must stand for its pair of rows."""
+    with pytest.raises(ValueError, match=r"^kernel returned shape .* must return shape \(40, 12\)"):
+        dense_values(np.ones(other), (N, D), "kernel")
+    with pytest.raises(ValueError, match=r"^kernel=.* returned shape .* must return shape"):
+        adiabat.SVC(kernel=lambda A, B: (A @ B.T).ravel()).fit(DENSE, Y)
+
+
 def test_what_is_sound_passes_in_every_format():
     unused = sound()
     unused.data = np.append(unused.data, [7.0, 7.0])
@@ -247,6 +269,14 @@ def test_more_features_than_memory_holds_are_refused_by_name():
     X = sp.csr_array((np.ones(4), [0, 1, 2, 2**31 - 2], [0, 1, 2, 3, 4]), shape=(4, 2**31 - 1))
     with pytest.raises(ValueError, match=r"^X, sparse rows of 2147483647 features, would take"):
         adiabat.SVC().fit(X, [0, 1, 0, 1])
+
+
+def test_what_is_allowed_may_be_taken_and_not_a_byte_more():
+    require_memory(1000, "a matrix", 1000)
+    with pytest.raises(ValueError, match=r"^a matrix would take .* GiB are allowed"):
+        require_memory(1001, "a matrix", 1000)
+    with pytest.raises(ValueError, match=r"^X, sparse rows of 1000000 features, would take"):
+        require_width(10**6, limit=10**6)
 
 
 def test_what_a_function_hands_out_is_copied():

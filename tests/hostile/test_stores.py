@@ -84,6 +84,21 @@ def test_readers_go_by_the_hash_of_the_entry_too(store, tmp_path):
     assert len(handle.model.ids_) == 57
 
 
+@pytest.mark.parametrize(
+    "ids", [lambda store: store.model.ids_, lambda store: store.leave_one_out().ids]
+)
+def test_a_reader_that_is_the_only_one_goes_by_the_hash(store, tmp_path, ids):
+    """No other kind of reader comes between, which would put another model into memory."""
+    shutil.copytree(store.path, tmp_path / "backup")
+    handle = adiabat.open_store(store.path)
+    adiabat.open_store(store.path).learn(people(60, 70))  # entry 3 of one history
+    assert len(ids(handle)) == 70
+    shutil.rmtree(store.path)
+    shutil.copytree(tmp_path / "backup", store.path)
+    adiabat.open_store(store.path).forget("person-00001")  # entry 3 of another
+    assert len(ids(handle)) == 59
+
+
 # -- signatures ----------------------------------------------------------------------------------
 
 

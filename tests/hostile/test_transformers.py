@@ -70,7 +70,7 @@ def test_no_file_starts_processes_or_prints(tmp_path, capfd):
 
     def edit(manifest, arrays):
         for name in ("transformers", "at_positions"):
-            manifest[name]["parameters"].update(n_jobs=64, verbose=True)
+            manifest[name]["parameters"].update(n_jobs=2, verbose=True)
 
     model = adiabat.load(resealed(path, edit))
     assert (model.scaler.n_jobs, model.scaler_.n_jobs) == (None, None)

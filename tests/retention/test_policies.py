@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import adiabat
 from adiabat import SVC, SVDD, SVR, ModelFileError, OneClassSVM
+from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.retention import All, Budget, Policy, Reserve, Support, Window, register
 from adiabat.retention import policy as policies
 from retention_restated import Restated
@@ -90,6 +91,24 @@ def test_a_window_is_one_step() -> None:
     assert report.breakpoints == other.breakpoints > 0
     assert model.ids_.tolist() == twin.ids_.tolist()
     assert report.n_removed == 10
+
+
+@pytest.mark.parametrize("at", [0, 1, 5])
+def test_fallbacks_of_every_step_are_counted(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What leaves in turn is many steps; the first gives up, or the second, or a later one."""
+    model = SVC(C=2.0, gamma=0.5, retain=Budget(25)).fit(X[:50], LABELS[:50])
+    solve, calls = Exchange.solve, []
+
+    def stuck_once(self: Exchange, watched: np.ndarray) -> None:
+        calls.append(1)
+        if len(calls) == at + 1:
+            raise Stuck
+        solve(self, watched)
+
+    monkeypatch.setattr(Exchange, "solve", stuck_once)
+    report = model.update(X[50:], LABELS[50:])
+    assert len(calls) > at + 1 and report.fallbacks == 1
+    assert report.certificate.ok
 
 
 def test_a_batch_larger_than_the_window_and_its_numbers() -> None:
