@@ -16,12 +16,12 @@ from adiabat.partitions import RowSums
 from benchmarks.speed.problems import noisy
 from benchmarks.tables import ROOT
 
-N, N_PARTS = 3000, 6
+N, N_PARTS = 2500, 6
 RECIPES = ("ray", "spark")
 
 
 def run(only: list[str] | None) -> None:
-    """Each recipe on 3,000 rows in six blocks, against one process."""
+    """Each recipe on 2,500 rows in six blocks, against one process."""
     for name in only or RECIPES:
         X, y = noisy(N)
         blocks = list(zip(np.array_split(X, N_PARTS), np.array_split(y, N_PARTS), strict=True))
