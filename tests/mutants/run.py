@@ -5,8 +5,9 @@
 is an area: its mutants, each a text of one source file and what stands there instead, and the tests
 that match. A mutant that no test can notice says why (`equivalent`), and is not run.
 
-A mutant in Python is a change of the copy. For one in Cython or C, a copy of the sources is built
-again. Tests stop at the first failure; one that takes too long has noticed, too.
+A mutant in Python is a change of the copy. For one in Cython or C, its module is built from a copy
+of the sources; for one in a header, all modules are. Tests stop at the first failure; one that
+takes too long has noticed, too.
 """
 
 import argparse
@@ -150,6 +151,7 @@ class Copy:
         self.package = folder / "installed" / "adiabat"
         self._tree, self._build = folder / "tree", folder / "build"
         (installed,) = importlib.util.find_spec("adiabat").submodule_search_locations
+        self._installed = Path(installed)
         shutil.copytree(installed, self.package)
 
     def put(self, mutant):
@@ -177,10 +179,10 @@ class Copy:
 
         def undo():
             path.write_text(sound, "utf-8")
-            self._install()
+            self._copy_modules(self._installed / "_core")
 
         try:
-            self._install()
+            self._install(Path(mutant.file))
         except BaseException:
             path.write_text(sound, "utf-8")
             raise
@@ -191,13 +193,20 @@ class Copy:
         for name in ("meson.build", "meson.options", "pyproject.toml"):
             shutil.copy(ROOT / name, self._tree)
         self._call("meson", "setup", str(self._build), str(self._tree), "--buildtype=release")
-        self._install()
 
-    def _install(self):
-        """Build what changed; the compiled modules of the copy are then those of the tree."""
-        self._call("ninja", "-C", str(self._build))
+    def _install(self, changed):
+        """Build and copy the module of a source file, or all modules for a header."""
         built = self._build / "src" / "adiabat" / "_core"
-        for path in built.glob("*.so"):
+        for path in built.glob("*.so"):  # of a mutant before
+            path.unlink()
+        pattern = f"{changed.stem}.*.so" if changed.suffix in (".pyx", ".c") else ""
+        own = (self._installed / "_core").glob(pattern) if pattern else ()
+        targets = [str((built / path.name).relative_to(self._build)) for path in own]
+        self._call("ninja", "-C", str(self._build), *targets)
+        self._copy_modules(built)
+
+    def _copy_modules(self, folder):
+        for path in folder.glob("*.so"):
             shutil.copy2(path, self.package / "_core" / path.name)
 
     def _call(self, *command):
