@@ -35,8 +35,8 @@ READ_ENTRIES = 1 << 20
 LINED = 20_000
 # Lines are dropped once they are more than one for so many samples, down to one for LEFT_LINES.
 MOST_LINES, LEFT_LINES = 6, 8
-# Between two tidyings so many values, for each that columns would hold, are read often.
-OFTEN = 4
+# So many values read between two tidyings, for each that columns would hold, are read often.
+OFTEN = 2
 # Samples up to which a fit gives each a column, with weight or without.
 WHOLE = 200
 # Columns up to which dense rows are read as they are, though most of their entries are zero: where
@@ -287,11 +287,12 @@ class Samples:
             self._whole = True
 
     def settle(self) -> None:
-        """After some updates: complete columns, if values that they lack are read often."""
-        n_columns = int(np.count_nonzero(self.gram.owner >= 0))
-        often, self.n_read = self.n_read > OFTEN * self.n * n_columns, 0
-        if often and has_room((self.n - self.gram.n_lines) * self.gram.n_slots):
-            self.complete()
+        """After an update: complete columns if values that they lack are read often; else trim."""
+        if self.in_lines and self.n_read > OFTEN * self.n * np.count_nonzero(self.gram.owner >= 0):
+            self.n_read = 0
+            if has_room((self.n - self.gram.n_lines) * self.gram.n_slots):
+                self.complete()
+        self.trim()
 
     def trim(self) -> None:
         """Drop lines if they are many, but for those read last and those of owners of columns."""

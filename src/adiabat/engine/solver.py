@@ -382,7 +382,7 @@ class Solver:
             rename(machine.at, tail, hole)
         changed = sum(change.size for change in changes.values())
         self._untidy += changed
-        self.samples.trim()
+        self.samples.settle()
         if self._is_large(changes):
             self._tidy(0, self.samples.n)
         elif self._untidy >= TIDYING:
@@ -397,7 +397,7 @@ class Solver:
             return
         weighty = self._weighty()
         self.samples.gram.release(weighty, _spare(weighty))
-        self.samples.settle()
+        self.samples.n_read = 0
         if self.samples.group is not None:
             return  # columns stand by group
         # MARGIN first: its columns are read in every round, those at a bound seldom
@@ -417,8 +417,8 @@ class Solver:
             place_landmarks(machine)
             r = machine.held_r if self.samples.in_lines else machine.r  # bounded ones are far
             np.minimum.at(nearness, machine.at, np.abs(r))
-        owners = self.samples.gram.owner
-        owners = owners[owners >= 0]
+        self.samples.n_read = 0  # a fit reads all rows
+        owners = self.samples.gram.owner[self.samples.gram.owner >= 0]
         nearness[owners] = nearness[weighty] = np.inf
         wanted = min(_spare(weighty), MOST_SPARE) - (len(owners) - int(weighty[owners].sum()))
         near = np.argsort(nearness, kind="stable")[: max(0, wanted)]
