@@ -52,7 +52,7 @@ BEGIN, END = "<!-- constants: begin -->", "<!-- constants: end -->"
 #: Numbers that are what they are, not chosen: roundings, names of states, widths of a CPU.
 GIVEN = {
     "EPSILON", "NO_SLOT", "NO_FEATURE", "VEC", "REGISTERS", "FUSED", "SIMD_BYTES", "SIMD_REGISTERS",
-    "LANES", "SLACK", "ROW", "EXP2_RAISED",
+    "LANES", "SLACK", "EXP2_RAISED", "NO_LINE",
 }  # fmt: skip
 #: What has no comment of its own.
 SAYS = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adiabat import SVC, SVR
-from adiabat._core.judge import Looks, unbounded
+from adiabat._core.judge import Looks, unbounded, weigh_rows
 from adiabat.engine import run, screening
 from adiabat.engine.machine import Machine
 from adiabat.kernels import make_kernel
@@ -143,7 +143,9 @@ ROWS = {
 def test_which_rows_are_bounded(kind: str) -> None:
     row, bounded = ROWS[kind]
     r, u, lo, hi, root, seen = (np.array([value]) for value in row)
-    found, furthest = unbounded(r, u, np.ones(1), lo, hi, root, seen, 1.0, 1.0, 0.0, 1e-14)
+    found, furthest = unbounded(
+        r, u, np.ones(1), lo, hi, root, root, seen, np.zeros(1), 1.0, 1.0, 0.0, 1e-14
+    )
     assert len(found) == (0 if bounded else 1)
     assert (furthest > 0.0) == bounded
 
@@ -160,8 +162,14 @@ def test_drift_is_the_length_that_w_has_moved() -> None:
     for _ in range(3):
         after = before + 0.1 * rng.standard_normal(30) * (rng.random(30) < 0.3)
         weights, moved = np.zeros(40), np.zeros(40)
-        weights[:30], moved[:30] = after, looks.moved(after)
-        r = looks.look([K], weights, moved, at, after, t, -np.ones(30), np.ones(30), root, b, 1.0)
+        rows, change = looks.changed(after)
+        weights[:30], moved[rows] = after, change
+        lo, hi = -np.ones(30), np.ones(30)
+        doubtful = looks.look([K], moved, at[rows], rows, after, t, lo, hi, root, b)
+        f = np.empty(len(doubtful))
+        weigh_rows([K], weights, at[doubtful], f)
+        looks.adopt(f, t, doubtful)
+        r = looks.r
         length += float(np.linalg.norm(Z.T @ (after - before)))
         assert looks.drift == pytest.approx(length, rel=1e-6)
         np.testing.assert_allclose(r, K[:, :30] @ after + b, atol=1e-12)

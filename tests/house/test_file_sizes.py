@@ -20,7 +20,6 @@ LONGER_FOR_A_REASON: dict[str, tuple[int, str]] = {
     "adiabat/estimators/kernel_machine.py": (651, "all methods of a kernel machine, in one place"),
     "adiabat/estimators/incremental_pipeline.py": (537, "all methods of the pipeline"),
     "adiabat/engine/machine.py": (484, "all state of one problem (P), and what is known of it"),
-    "adiabat/_core/gram.pyx": (480, "slots, who owns them, and products with them"),
     "adiabat/store/store.py": (491, "all verbs of a store, in one place"),
     "adiabat/estimators/least_squares_machine.py": (637, "all methods of its estimators"),
 }

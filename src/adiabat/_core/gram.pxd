@@ -10,9 +10,10 @@ cdef enum:
 
 cdef class Gram:
     cdef readonly Py_ssize_t n
+    cdef readonly Py_ssize_t n_lines  # of the panels that are in use
     cdef readonly Py_ssize_t capacity
     cdef readonly list panels
-    cdef readonly object slot_of      # (capacity,) int64, NO_SLOT where the sample has none
+    cdef readonly object slot_of      # by sample, int64, NO_SLOT where it has none
     cdef readonly object owner        # (n_slots,) int64, -1 where the slot is free
     cdef readonly object stamp        # (n_slots,) int64, when the slot was last filled or kept
     cdef object _group                # (n_slots / STRIP,) int64, of the strips that are in use

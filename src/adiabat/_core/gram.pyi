@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ class Gram:
     def __init__(self) -> None: ...
     @property
     def n(self) -> int: ...
+    @property
+    def n_lines(self) -> int: ...
     @property
     def capacity(self) -> int: ...
     @property
@@ -38,7 +40,7 @@ class Gram:
     def claim(
         self,
         samples: npt.NDArray[np.int64],
-        columns: Callable[[slice], npt.NDArray[np.float64]],
+        columns: Callable[[Any], npt.NDArray[np.float64]],
         groups: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
     def claim_by(
@@ -61,6 +63,8 @@ class Gram:
     def collect(
         self, values: npt.NDArray[np.float64], samples: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float64] | None: ...
+    def lines(self, samples: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]: ...
+    def members(self, lines: Any) -> Any: ...
     def fork(self) -> Gram: ...
     def gather(
         self,

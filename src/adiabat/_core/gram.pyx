@@ -9,7 +9,8 @@ column K[:, sample]. Slots live in panels of WIDTH columns, row-major, so that
                                                   the cache in which a coefficient is not 0
 
 A new slot never moves old ones, and more samples grow each panel by itself, so nothing needs a
-copy of everything. Memory is 8 * capacity * WIDTH * panels bytes, with capacity <= 1.5 n.
+copy of everything. Memory is 8 * capacity * WIDTH * panels bytes, with capacity <= 1.5 n. A row of
+a panel is a *line*; here sample i has line i (`line_gram` keeps lines for some samples only).
 
 Samples may have a *group*, as the classes of a problem of many machines: columns of one group share
 lines of the cache with none of another, so that a machine of two classes reads theirs alone.
@@ -18,24 +19,32 @@ Invariant: for an occupied slot s and a sample i < n, panel[i, s] = k(x_i, x_own
 """
 
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from adiabat._core.columns cimport (
+    Columns,
+    Moves,
+    clear_rows,
+    in_columns,
+    move_rows,
+    read_rows,
+    swap_rows,
+    write_rows,
+)
 from adiabat._core.simd cimport simd
-from adiabat._core.thread_pool cimport share, pool_task
+from adiabat._core.thread_pool cimport pool_task, share
 
 from adiabat._core.aligned import aligned_zeros
+from adiabat._core.places import enlarged, fillers, room_for
 
 cdef enum:
-    ROW = WIDTH * sizeof(double)
     STRIP = 8     # columns in a line of the cache: a product reads all of them or none
     STRIPS = WIDTH // STRIP
     FILLED = 1 << 17   # entries of new columns on their way at a time: they stay in the cache
     LEAST = 32    # rows at a time, however many columns
     PART = 1 << 15     # entries of a product that one takes at a time
     LEAST_ROWS = 8
-    SHARED = 8    # a column among others costs as much as so many entries in a row
 
 NO_SLOT = -1
 PANEL_WIDTH = WIDTH
@@ -62,77 +71,6 @@ cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
                        last - first, job.coef, job.out + first)
 
 
-cdef struct Columns:
-    # k columns at the addresses a, and perhaps b, and what is to be read or written: n rows, those
-    # in `rows` or all from `first` on, the entry of row i and column j at block[i * di + j * dj]
-    const size_t* a
-    const size_t* b
-    const long long* rows
-    double* block
-    Py_ssize_t k, n, step, first, di, dj
-
-
-cdef void clear_rows(void* context, Py_ssize_t part) noexcept nogil:
-    # from the last row up: the judge has just read all of them, and the last are still in the cache
-    cdef Columns* job = <Columns*> context
-    cdef Py_ssize_t i, j, end = job.n - part * job.step
-    for i in range(max(0, end - job.step), end):
-        for j in range(job.k):
-            (<double*> job.a[j])[i * WIDTH] = 0.0
-
-
-cdef void swap_rows(void* context, Py_ssize_t part) noexcept nogil:
-    cdef Columns* job = <Columns*> context
-    cdef Py_ssize_t i, j
-    cdef double* x
-    cdef double* y
-    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
-        for j in range(job.k):
-            x = <double*> job.a[j] + i * WIDTH
-            y = <double*> job.b[j] + i * WIDTH
-            x[0], y[0] = y[0], x[0]
-
-
-cdef void write_rows(void* context, Py_ssize_t part) noexcept nogil:
-    cdef Columns* job = <Columns*> context
-    cdef Py_ssize_t i, j, row
-    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
-        row = job.first + i if job.rows == NULL else job.rows[i]
-        for j in range(job.k):
-            (<double*> job.a[j])[row * WIDTH] = job.block[i * job.di + j * job.dj]
-
-
-cdef void read_rows(void* context, Py_ssize_t part) noexcept nogil:
-    cdef Columns* job = <Columns*> context
-    cdef Py_ssize_t i, j
-    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
-        for j in range(job.k):
-            job.block[i * job.di + j * job.dj] = (<double*> job.a[j])[job.rows[i] * WIDTH]
-
-
-cdef struct Moves:
-    # of all panels: rows `come` go where `to` says, and of n rows the first `left` stay
-    double** data
-    const long long* come
-    const long long* to
-    Py_ssize_t k, left, n
-
-
-cdef void move_rows(void* context, Py_ssize_t panel) noexcept nogil:
-    cdef Moves* job = <Moves*> context
-    cdef Py_ssize_t i
-    cdef double* data = job.data[panel]
-    for i in range(job.k):
-        memcpy(data + job.to[i] * WIDTH, data + job.come[i] * WIDTH, ROW)
-    memset(data + job.left * WIDTH, 0, (job.n - job.left) * ROW)
-
-
-cdef void in_columns(pool_task task, Columns* job) noexcept nogil:
-    """Do something to the rows of columns, shared out."""
-    job.step = max(1, PART // (SHARED * job.k))
-    share(task, job, (job.n + job.step - 1) // job.step)
-
-
 cdef class Gram:
     """Slots of kernel columns: `slot_of[sample]` and `owner[slot]` are each other's inverse."""
 
@@ -141,8 +79,7 @@ cdef class Gram:
         self._n_panels = 0
 
     def __init__(self):
-        self.n = 0
-        self.capacity = 0
+        self.n = self.n_lines = self.capacity = 0
         self.panels = []
         self.slot_of = np.empty(0, dtype=np.int64)
         self.owner = np.empty(0, dtype=np.int64)
@@ -175,19 +112,19 @@ cdef class Gram:
         return 0
 
     def _reserve_samples(self, Py_ssize_t n):
-        """Room for n samples: panels grow one at a time, by half, so the peak is one panel."""
+        """Room for n samples."""
+        self.slot_of = enlarged(self.slot_of, self.n, n, NO_SLOT)
+
+    def _reserve_lines(self, Py_ssize_t n):
+        """Room for n lines: panels grow one at a time, by half, so the peak is one panel."""
         if n <= self.capacity:
             return
-        # room for some more at once: the first samples after a fit should not have to wait for it,
-        # and memory that is not written to is not taken
-        capacity = max(n + n // 8, self.capacity + self.capacity // 2, 64)
-        slot_of = np.full(capacity, NO_SLOT, dtype=np.int64)
-        slot_of[: self.n] = self.slot_of[: self.n]
+        # memory that is not written to is not taken
+        capacity = room_for(n, self.capacity)
         for p in range(self._n_panels):
             grown = aligned_zeros((capacity, WIDTH))
-            grown[: self.n] = self.panels[p][: self.n]
+            grown[: self.n_lines] = self.panels[p][: self.n_lines]
             self._place(p, grown)
-        self.slot_of = slot_of
         self.capacity = capacity
 
     def _add_panel(self):
@@ -207,14 +144,15 @@ cdef class Gram:
 
     def append(self, Py_ssize_t k, slots, double[:, ::1] block):
         """Add k samples at the end; block[i, j] = k(new_i, owner of slots[j])."""
+        self._reserve_lines(self.n + k)
         self._reserve_samples(self.n + k)
         self.slot_of[self.n: self.n + k] = NO_SLOT
-        self.n += k
+        self.n = self.n_lines = self.n + k
         self.write(np.arange(self.n - k, self.n), slots, block)
 
     def write(self, rows, slots, double[:, :] block):
         """K[rows, slots] = block."""
-        cdef const long long[::1] at = np.ascontiguousarray(rows, dtype=np.int64)
+        cdef const long long[::1] at = np.ascontiguousarray(self.lines(rows), dtype=np.int64)
         cdef const size_t[::1] tops = self._tops(slots)
         if at.shape[0] and tops.shape[0]:
             self._transfer(write_rows, tops, &at[0], 0, block)
@@ -232,20 +170,20 @@ cdef class Gram:
         return 0
 
     def claim(self, samples, columns, groups=None):
-        """Give samples slots; columns(rows)[i, j] = k(x_rows[i], samples[j]) for slices of rows."""
+        """Give samples slots; columns(rows)[i, j] = k(x_rows[i], samples[j]) for some rows."""
         step = max(FILLED // max(1, len(samples)), LEAST)
 
         def write(const size_t[::1] tops, Py_ssize_t width):
-            for start in range(0, self.n, step):
-                rows = slice(start, min(start + step, self.n))
-                self._transfer(write_rows, tops, NULL, start, columns(rows))
+            for start in range(0, self.n_lines, step):
+                rows = slice(start, min(start + step, self.n_lines))
+                self._transfer(write_rows, tops, NULL, start, columns(self.members(rows)))
 
         self.claim_by(samples, write, groups)
 
     def claim_by(self, samples, write, groups=None):
         """Give samples slots, near others of their groups; write(tops, step) fills them.
 
-        It writes k(x_i, samples[j]) to the address tops[j] + i * step numbers, for all samples x_i.
+        It writes k(x_i, samples[j]) to the address tops[j] + i * step numbers, for all lines i.
         A slot is filled first and owned afterwards: one with an owner is always complete, and one
         without holds nothing, also if `write` raises.
         """
@@ -354,8 +292,8 @@ cdef class Gram:
     cdef int _alter(self, pool_task task, const size_t[::1] a, const size_t[::1] b) except -1:
         """Do something to all rows of the columns at a, and those at b."""
         cdef Columns job
-        if a.shape[0] and self.n:
-            job.a, job.b, job.k, job.n = &a[0], &b[0], a.shape[0], self.n
+        if a.shape[0] and self.n_lines:
+            job.a, job.b, job.k, job.n = &a[0], &b[0], a.shape[0], self.n_lines
             with nogil:
                 in_columns(task, &job)
         return 0
@@ -367,24 +305,37 @@ cdef class Gram:
         samples = np.unique(samples)
         slots = self.slot_of[samples]
         self._vacate(slots[slots >= 0])
-        cdef Py_ssize_t left = self.n - len(samples)
-        hole = samples[samples < left]
-        stays = np.ones(len(samples), dtype=bool)
-        stays[samples[samples >= left] - left] = False
-        tail = left + stays.nonzero()[0]
+        tail, hole = fillers(samples, self.n)
+        self._remove_lines(samples, tail, hole)
+        self.slot_of[hole] = self.slot_of[tail]
+        self.n -= len(samples)
+        self.slot_of[self.n: self.n + len(samples)] = NO_SLOT
+        moved = self.slot_of[hole]
+        self.owner[moved[moved >= 0]] = hole[moved >= 0]
+        return tail, hole
+
+    def _remove_lines(self, samples, tail, hole):
+        """Remove the lines of samples, which those at the tail then follow into the holes."""
+        self._close(tail, hole, self.n_lines - len(samples))
+
+    def _close(self, tail, hole, Py_ssize_t left):
+        """Move lines from the tail into the holes, so that `left` stay; the rest is overwritten."""
         cdef const long long[::1] to = hole, come = tail
         cdef Moves job
-        job.data, job.k, job.left, job.n = self._data, to.shape[0], left, self.n
+        job.data, job.k, job.left, job.n = self._data, to.shape[0], left, self.n_lines
         if job.k:
             job.to, job.come = &to[0], &come[0]
         with nogil:
             share(move_rows, &job, self._n_panels)
-        self.slot_of[hole] = self.slot_of[tail]
-        self.slot_of[left: self.n] = NO_SLOT
-        moved = self.slot_of[hole]
-        self.owner[moved[moved >= 0]] = hole[moved >= 0]
-        self.n = left
-        return tail, hole
+        self.n_lines = left
+
+    def lines(self, samples):
+        """Lines of samples."""
+        return samples
+
+    def members(self, lines):
+        """Samples that some of the lines are of."""
+        return lines
 
     def multiply(self, const double[::1] coef, double[::1] out, rows=None):
         """out = K[rows, slots] @ coef  (all samples if rows is None), shared out by rows."""
@@ -460,8 +411,9 @@ cdef class Gram:
 
         Vacant slots among the shared count as taken. To be read and given columns, no more.
         """
-        cdef Gram other = Gram()
-        other.n, other.capacity, other._clock = self.n, self.capacity, self._clock
+        cdef Gram other = type(self)()
+        other.n, other.n_lines, other.capacity = self.n, self.n_lines, self.capacity
+        other._clock = self._clock
         other._data = <double**> malloc(max(1, self._n_panels) * sizeof(double*))
         if other._data == NULL:
             raise MemoryError()
@@ -472,8 +424,9 @@ cdef class Gram:
         other.owner = np.maximum(self.owner, 0)
         return other
 
-    def gather(self, const long long[::1] rows, slots, double[:, :] out):
+    def gather(self, rows, slots, double[:, :] out):
         """out[i, j] = K[rows[i], slots[j]]."""
+        cdef const long long[::1] at = self.lines(rows)
         cdef const size_t[::1] tops = self._tops(slots)
-        if rows.shape[0] and tops.shape[0]:
-            self._transfer(read_rows, tops, &rows[0], 0, out)
+        if at.shape[0] and tops.shape[0]:
+            self._transfer(read_rows, tops, &at[0], 0, out)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from adiabat.typing import FloatArray, IntArray
 
 def weigh(panels: Sequence[FloatArray], weights: FloatArray, out: FloatArray) -> None: ...
@@ -13,34 +16,31 @@ class Looks:
     u: FloatArray
     b: float
     seen: FloatArray
+    slack: FloatArray
     drift: float
+    before: float
     n_bounded: int
     furthest: float
     def __init__(self, r: FloatArray, u: FloatArray, b: float) -> None: ...
     def copy(self) -> Looks: ...
-    def moved(self, u: FloatArray) -> FloatArray: ...
+    def changed(self, u: FloatArray) -> tuple[IntArray, FloatArray]: ...
     def look(
         self,
         panels: Sequence[FloatArray],
-        weights: FloatArray,
         moved: FloatArray,
-        at: IntArray,
+        lines: IntArray,
+        rows: IntArray,
         u: FloatArray,
         t: FloatArray,
         lo: FloatArray,
         hi: FloatArray,
         root: FloatArray,
         b: float,
-        most: float,
-    ) -> FloatArray | None: ...
-    def compute(
-        self,
-        panels: Sequence[FloatArray],
-        weights: FloatArray,
-        at: IntArray,
-        t: FloatArray,
-        rows: IntArray,
-    ) -> FloatArray: ...
+        marks: tuple[npt.NDArray[np.int16], FloatArray, npt.NDArray[np.int16], IntArray]
+        | None = None,
+    ) -> IntArray: ...
+    def adopt(self, f: FloatArray, t: FloatArray, rows: IntArray) -> FloatArray: ...
+    def write_down(self, apart: FloatArray, rows: IntArray) -> None: ...
     def stale(self, rows: IntArray) -> IntArray: ...
 
 def unbounded(
@@ -50,7 +50,9 @@ def unbounded(
     lo: FloatArray,
     hi: FloatArray,
     root: FloatArray,
+    apart: FloatArray,
     seen: FloatArray,
+    slack: FloatArray,
     drift: float,
     size: float,
     b: float,

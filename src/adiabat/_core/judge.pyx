@@ -182,17 +182,19 @@ class Looks:
 
     f(x_i) = <w, phi(x_i)> + b, so that |change of r_i - change of b| <= sqrt k(x_i, x_i) |change of
     w|, and |change of w|^2 = d'Kd for the change d of u. `drift` sums these lengths from look to
-    look, `seen` is what it was when r_i was computed. A row without weight, whose r is
-    farther from 0 than it can have moved, on the side that its bound asks for, has no violation and
-    no part in any sum of a verdict: it is bounded, and need not be computed. All others are.
+    look, `seen` is what it was when r_i was computed. The same holds between two rows: r_i follows
+    a landmark c whose f is computed in every look, and phi(x_i) - phi(x_c) stands for phi(x_i).
+    A row without weight, whose r is farther from 0 than it can have moved, on the side that its
+    bound asks for, has no violation and no part in any sum of a verdict: it is bounded, and need
+    not be computed. All others are.
 
     All of it is the judge's own: weights as it knew them, residuals as it computed them.
     """
 
     def __init__(self, r, u, double b):
         self.r, self.u, self.b = r.copy(), u.copy(), b
-        self.seen = np.zeros(len(r))
-        self.drift = self.size = 0.0
+        self.seen, self.slack = np.zeros(len(r)), np.zeros(len(r))
+        self.drift = self.before = self.size = 0.0
         self.n_looks = 0
         self.n_bounded, self.furthest = 0, 0.0
 
@@ -202,68 +204,83 @@ class Looks:
         other.__dict__.update(self.__dict__)
         return other
 
-    def moved(self, u):
-        """How weights differ from those of the last look."""
-        return u - self.u
-
-    def look(self, panels, weights, moved, at, u, t, lo, hi, root, double b, double most):
-        """Residuals, computed where they are not bounded; None if that is more than `most` of them.
-
-        `weights` are u and `moved` what `moved(u)` gave, by column; at are the rows of the panels.
-        """
+    def changed(self, u):
+        """Rows whose weights differ from those of the last look, and by how much."""
         rows = np.flatnonzero(u != self.u)
+        return rows, u[rows] - self.u[rows]
+
+    def look(self, panels, moved, lines, rows, u, t, lo, hi, root, double b, marks=None):
+        """Look at weights u and b: the rows whose residual is to be computed, not being bounded.
+
+        `rows` are those that `changed(u)` gave, `lines` where they are in the panels, and `moved`
+        their changes by column. `marks` are: by row the number of its landmark, 0 for none, and
+        how far that is; the numbers of the landmarks, and where these are in the panels.
+        """
         change = u[rows] - self.u[rows]
         f = np.empty(len(rows))
-        weigh_rows(panels, moved, at[rows], f)
+        weigh_rows(panels, moved, lines, f)
         sizes = float(root[rows] @ np.abs(change))
         # the rounding of the product, and of its sums, is no more than this
         square = max(0.0, float(change @ f)) + (len(rows) + 64.0) * 4.0 * EPSILON * sizes * sizes
+        self.before = self.drift
         self.drift += (1.0 + 1e-9) * square ** 0.5
         self.u[rows] = u[rows]
         self.size = max(self.size, float(root @ np.abs(u)))
-        self.r += b - self.b
-        self.b = b
         self.n_looks += 1
-        scale = (LOOK_ROUNDINGS + 2.0 * self.n_looks) * EPSILON
+        scale, apart, db = (LOOK_ROUNDINGS + 2.0 * self.n_looks) * EPSILON, root, b - self.b
+        if marks is None:
+            self.r += db
+        else:
+            number, apart, numbers, places = marks
+            f, steps = np.empty(len(numbers)), np.full(1 + int(numbers.max(initial=0)), db)
+            weigh_rows(panels, moved, places, f)
+            steps[numbers] += f
+            self.r += steps[number]
+            # each step has the roundings of a product of weights no larger than twice the largest
+            scale += 2.0 * self.n_looks * LOOK_ROUNDINGS * EPSILON
+        self.b = b
         doubtful, self.furthest = unbounded(
-            self.r, self.u, t, lo, hi, root, self.seen, self.drift, self.size, b, scale)
+            self.r, self.u, t, lo, hi, root, apart, self.seen, self.slack, self.drift, self.size, b,
+            scale)
         self.n_bounded = len(u) - len(doubtful)
-        if len(doubtful) > most * len(u):
-            return None
-        self.compute(panels, weights, at, t, doubtful)
-        return self.r.copy()
+        return doubtful
 
-    def compute(self, panels, weights, at, t, rows):
-        """Compute residuals of rows, for the weights and the b of the last look."""
-        f = np.empty(len(rows))
-        weigh_rows(panels, weights, at[rows], f)
+    def adopt(self, f, t, rows):
+        """Residuals of rows whose f - b was computed for the weights and the b of the last look."""
         self.r[rows] = f + (self.b - t[rows])
-        self.seen[rows] = self.drift
+        self.seen[rows], self.slack[rows] = self.drift, 0.0
         return self.r[rows]
+
+    def write_down(self, apart, rows):
+        """Write down what rows may have moved by, before they follow other landmarks."""
+        rows = rows[np.isfinite(self.seen[rows])]
+        self.slack[rows] += apart[rows] * (self.drift - self.seen[rows])
+        self.seen[rows] = self.drift
 
     def stale(self, rows):
         """Those of the rows that were not computed in the last look."""
-        return rows[self.seen[rows] < self.drift]
+        return rows[(self.seen[rows] < self.drift) | (self.slack[rows] > 0.0)]
 
 
 def unbounded(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
-              const double[::1] hi, const double[::1] root, const double[::1] seen, double drift,
-              double size, double b, double scale):
+              const double[::1] hi, const double[::1] root, const double[::1] apart,
+              const double[::1] seen, const double[::1] slack, double drift, double size, double b,
+              double scale):
     """Rows whose residual is to be computed, and the most that another can have moved by.
 
-    `scale` are the roundings of f that r may be off, each relative to the sizes of its terms.
+    `scale` are roundings, relative to the sizes of the terms of f; `apart` is to a landmark.
     """
     cdef Py_ssize_t i, k = 0, n = r.shape[0]
     cdef double reach, furthest = 0.0
     if not (u.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == root.shape[0]
-            == seen.shape[0] == n):
+            == apart.shape[0] == seen.shape[0] == slack.shape[0] == n):
         raise ValueError("rows do not fit")
     out = np.empty(n, dtype=np.int64)
     cdef long long[::1] rows = out
     with nogil:
         for i in range(n):
-            reach = (root[i] * (drift - seen[i])
-                     + scale * (root[i] * size + fabs(b) + fabs(t[i]) + fabs(r[i])))
+            reach = slack[i] + apart[i] * (drift - seen[i]) + scale * (
+                (root[i] + apart[i]) * size + fabs(b) + fabs(t[i]) + fabs(r[i]))
             if u[i] == 0.0 and (lo[i] == 0.0 and r[i] > reach or hi[i] == 0.0 and r[i] < -reach):
                 furthest = reach if reach > furthest else furthest
             else:

@@ -47,7 +47,7 @@ cdef class LinearGram(Gram):
             self.capacity = max(n, self.capacity + self.capacity // 2, 64)
             self.slot_of = np.arange(self.capacity)
         self.owner = self.slot_of[:n]
-        self.n = n
+        self.n = self.n_lines = n
 
     def claim_by(self, samples, write):
         """Nothing to do: every sample has a slot."""

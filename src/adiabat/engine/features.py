@@ -23,6 +23,8 @@ from adiabat.typing import FloatArray, IntArray
 SPARE = 8
 # With so many dense features or fewer, a linear kernel is read from them: no columns are formed.
 FEW_FEATURES = 256
+# Features compared at a time: 8 MB, in the cache.
+COMPARED = 1 << 20
 
 _NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
@@ -85,6 +87,24 @@ class DenseFeatures:
         self.n = n
         if self.nonzeros is not None:
             self.nonzeros.move(_NOBODY, _NOBODY, min(n, self.nonzeros.n))
+
+    def alike(self, positions: IntArray, norms: FloatArray) -> tuple[IntArray, IntArray]:
+        """Rows of which all others at positions are copies, and whose copy each is.
+
+        Equal rows have equal norms. Where most norms differ, nobody is compared.
+        """
+        _, first, which = np.unique(norms, return_index=True, return_inverse=True)
+        if len(first) > len(positions) // 2:
+            return positions, np.arange(len(positions))
+        same = np.empty(len(positions), dtype=bool)
+        step = max(1, COMPARED // max(1, self._rows.shape[1]))
+        for start in range(0, len(positions), step):
+            some = slice(start, start + step)
+            models = self._rows[positions[first[which[some]]]]
+            same[some] = (self._rows[positions[some]] == models).all(axis=1)
+        others = np.flatnonzero(~same)
+        which[others] = len(first) + np.arange(len(others))
+        return np.concatenate([positions[first], positions[others]]), which
 
 
 class LinearFeatures(DenseFeatures):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from adiabat._core.factor import Factor
-from adiabat._core.judge import Looks, verdict, weigh
+from adiabat._core.judge import Looks, verdict
 from adiabat._core.rows import (
     aims,
     common_size,
@@ -28,6 +28,7 @@ from adiabat._core.rows import (
     violations,
 )
 from adiabat.certificate import Verdict
+from adiabat.engine.landmarks import Landmarks
 from adiabat.engine.noise import (
     AIM,
     EPSILON,
@@ -63,7 +64,7 @@ NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 NO_KERNEL: FloatArray = np.empty((0, 0))
 #: Arrays of a machine with an entry for each row, and of what the judge knows of them.
 BY_ROW = ("at", "t", "lo", "hi", "u", "held_r", "root", "in_margin")
-LOOKED = ("r", "u", "seen")
+LOOKED = ("r", "u", "seen", "slack")
 SINGLE = ("b", "verdict", "typical", "common", "judged_by_sizes", "strength_seen", "small_shift")
 
 
@@ -127,6 +128,7 @@ class Snapshot:
     looks: Looks | None = None
     is_bounded: bool = False
     small_shift: bool = False
+    landmarks: Landmarks | None = None
 
 
 class Machine:
@@ -138,6 +140,7 @@ class Machine:
         self.t, self.lo, self.hi, self.u, self.held_r = (np.empty(0) for _ in range(5))
         self.root = np.empty(0)  # sqrt k(x, x)
         self.looks: Looks | None = None  # what the judge computed of r, where it may bound the rest
+        self.landmarks: Landmarks | None = None  # which rows r of others follows, if any
         self.is_bounded = False  # some r were not computed since u changed
         self.in_part = False  # whoever reads r now knows that
         self.typical = 0.0  # size of a target
@@ -177,9 +180,7 @@ class Machine:
     def compute_bounded(self) -> None:
         """Compute the residuals that are only bounded so far."""
         if self.is_bounded:
-            f = np.empty((self.samples.n, 1))
-            weigh(self.samples.gram.panels, self.coefficients()[:, None], f)
-            self.r = f[:, 0].take(self.at) + (self.b - self.t)
+            self.r = self.samples.judged(self.coefficients(), self.at) + (self.b - self.t)
             self.looks = Looks(self.held_r, self.u, self.b)
 
     # -- all or nothing --------------------------------------------------------------------------
@@ -188,7 +189,7 @@ class Machine:
         """The state to come back to, in the machine's own arrays: `begin` replaces all of them."""
         return Snapshot(
             self.at, self.t, self.lo, self.hi, self.u, self.held_r, self.margin.copy(), self.b,
-            self.d, self.verdict, self.looks, self.is_bounded, self.small_shift,
+            self.d, self.verdict, self.looks, self.is_bounded, self.small_shift, self.landmarks,
         )  # fmt: skip
 
     def restore(self, saved: Snapshot) -> None:
@@ -197,7 +198,7 @@ class Machine:
         self.lo, self.hi = saved.lo.copy(), saved.hi.copy()
         self.u, self.r = saved.u.copy(), saved.r.copy()
         self.b, self.d, self.verdict = saved.b, saved.d, saved.verdict
-        self.small_shift = saved.small_shift
+        self.small_shift, self.landmarks = saved.small_shift, saved.landmarks
         self.looks, self.is_bounded, self.in_part = saved.looks, saved.is_bounded, False
         self.root = np.sqrt(self.samples.diagonal[self.at])
         self._measure_targets()
@@ -286,7 +287,7 @@ class Machine:
         """Residuals of the rows that come with a change, before those that start with a weight."""
         f = np.zeros(len(change.add_at))
         if len(f) and self.n:
-            self.samples.gram.multiply(self.coefficients(), f, change.add_at)
+            f = self.samples.weigh(self.coefficients(), change.add_at)
         return f + self.b - change.add_t
 
     def _append(self, change: RowChange, r: FloatArray | None, copied: bool) -> None:
@@ -299,14 +300,14 @@ class Machine:
         new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
         self._room.extend_all(self, (*BY_ROW[:5], *BY_ROW[6:]), new, copied)
         if r is None:  # f has terms of new rows as well
-            f = np.empty(added)
-            self.samples.gram.multiply(self.coefficients(), f, change.add_at)
-            r = f + self.b - change.add_t
+            r = self.samples.weigh(self.coefficients(), change.add_at) + self.b - change.add_t
         self._room.extend_all(self, ("held_r",), (r,), copied)
         if self.looks is not None:
-            self.looks = self.looks.copy()
-            # what the judge has not computed, it computes at the next look
-            self._room.extend_all(self.looks, LOOKED, (r, start, np.full(added, -np.inf)), copied)
+            self.looks = self.looks.copy()  # what the judge has not computed, it does at the next
+            looked = r, start, np.full(added, -np.inf), np.zeros(added)
+            self._room.extend_all(self.looks, LOOKED, looked, copied)
+        if self.landmarks is not None and added:
+            self.landmarks = self.landmarks.extended(self._room, root)
 
     def accept(self, change: RowChange, r: FloatArray) -> None:
         """Rows without weight come, with these residuals, and go; nothing else changes."""
@@ -330,10 +331,8 @@ class Machine:
         change = np.zeros(self.n)
         change[rows] = u - self.u[rows]
         if change.any():
-            f = np.empty(self.n)
-            self.samples.gram.multiply(self.coefficients(change), f, self.at)
+            self.r += self.samples.weigh(self.coefficients(change), self.at)
             self.u[rows] = u
-            self.r += f
 
     def finish(self, gone: IntArray) -> None:
         """Take out rows whose u was brought to 0."""
@@ -343,6 +342,8 @@ class Machine:
         gone = np.sort(gone)
         self.factor.renumber(gone)
         self.factor.wipe_removed()
+        if self.landmarks is not None:
+            self.landmarks.remove(gone, self.looks, self.root)
         remove_all(self, BY_ROW, gone)
         if self.looks is not None:
             remove_all(self.looks, LOOKED, gone)
@@ -381,16 +382,15 @@ class Machine:
     def sizes(self, rows: IntArray | None = None) -> FloatArray:
         """Sums |k(x, z) u| of the terms of f, at all rows or some."""
         at = self.at if rows is None else self.at[rows]
-        out = np.empty(len(at))
         if self.samples.kernel.is_nonnegative:
-            self.samples.gram.multiply(self.coefficients(np.abs(self.u)), out, at)
-            return out
+            return self.samples.weigh(self.coefficients(np.abs(self.u)), at)
+        out = np.empty(len(at))
         weighty = np.flatnonzero(self.u)
         weight = np.abs(self.u[weighty])
         step = max(1, BLOCK_ENTRIES // max(1, len(weighty)))
         for start in range(0, len(at), step):
             part = slice(start, start + step)
-            out[part] = np.abs(self.samples.between(at[part], self.at[weighty])) @ weight
+            out[part] = np.abs(self.samples.values(at[part], self.at[weighty])) @ weight
         return out
 
     def units(self) -> FloatArray:

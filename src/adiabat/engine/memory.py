@@ -57,6 +57,12 @@ def require_columns(n: int, n_columns: int) -> None:
         require_room(needed, None, f"Keeping {n_columns} more kernel columns of {n} rows")
 
 
+def has_room(n_numbers: int) -> bool:
+    """Whether so many numbers may be kept."""
+    there = available_bytes()
+    return there is None or _NUMBER * n_numbers <= there
+
+
 def require_matrices(side: int, count: int, what: str, remedy: str) -> None:
     """MemoryError if so many square matrices are more than there is room for."""
     needed = float(_NUMBER) * count * side * side

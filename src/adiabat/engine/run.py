@@ -130,14 +130,16 @@ class Run:
 
     def solve(self) -> None:
         """One turn of exchange on the watched rows."""
+        machine = self.machine
         if self.exchange is None:
-            self.exchange = Exchange(self.machine, self.tol, self.nearly_there)
+            self.exchange = Exchange(machine, self.tol, self.nearly_there)
         try:
             if self.whole:
                 self.watched[:] = True
+            machine.samples.draw(machine.at[self.watched | machine.in_margin])
             while True:
                 if self.coarse:
-                    self.exchange.descend(np.flatnonzero(self.watched | self.machine.in_margin))
+                    self.exchange.descend(np.flatnonzero(self.watched | machine.in_margin))
                 self.exchange.solve(self.watched)
                 self.coarse = self.exchange.overshoots  # not after a coarse step
                 if not self.coarse:

@@ -3,7 +3,8 @@
 
 A sample has a *position* for as long as it stays; when others are removed, samples from the end
 move into the holes, and `remove` says which. Kernel columns exist only for the samples that carry
-weight, and for a few that lately did (`Gram`).
+weight, and for a few that lately did (`Gram`); of a large model they have values for the samples
+near the margin only (`LineGram`), and what is asked of others is computed from the data.
 """
 
 from __future__ import annotations
@@ -14,27 +15,33 @@ from typing import Any
 import numpy as np
 
 from adiabat._core.gram import Gram
+from adiabat._core.judge import weigh, weigh_rows
 from adiabat._core.kernel_values import Rows
+from adiabat._core.line_gram import LineGram
 from adiabat._core.linear_gram import LinearGram
 from adiabat._core.sparse_rows import SparseRows
 from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
-from adiabat.engine.memory import require_columns
+from adiabat.engine.indefinite import refuse_indefinite, refuse_negative
+from adiabat.engine.memory import has_room, require_columns
 from adiabat.engine.room import Room, moved
-from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import Kernel
 from adiabat.typing import FloatArray, IntArray
 
 # Kernel values are computed for at most this many at a time (64 MB).
 BLOCK_ENTRIES = 8_000_000
+# Kernel values that are only read once, at a time: 8 MB, in the cache.
+READ_ENTRIES = 1 << 20
+# Samples of a fit from which on columns have values for some of them only.
+LINED = 20_000
+# Lines are dropped once they are more than one for so many samples, down to one for LEFT_LINES.
+MOST_LINES, LEFT_LINES = 6, 8
+# So many values read between two tidyings, for each that columns would hold, are read often.
+OFTEN = 2
 # Samples up to which a fit gives each a column, with weight or without.
 WHOLE = 200
 # Columns up to which dense rows are read as they are, though most of their entries are zero: where
 # the column is zero they are not read either.
 FEW_COLUMNS = 2
-# Samples among which a user's own kernel is inspected, and the negative part of its spectrum that
-# may be rounding: a matrix that was once float32 has 1e-8.
-INSPECTED = 200
-NEGATIVE = 1e-6
 
 _NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
@@ -52,6 +59,8 @@ class Samples:
         self._held: Features | Any = None  # None until the first `add`
         self._norms: FloatArray | None = None
         self.group: IntArray | None = None  # by position, where some machines have other samples
+        self.n_read = 0  # kernel values computed for samples without a line, and not kept
+        self._whole = False  # every sample has a line, also those that come
 
     # -- what is there ---------------------------------------------------------------------------
 
@@ -174,15 +183,16 @@ class Samples:
         self.group[positions] += by
 
     def _claim(self, positions: IntArray) -> None:
-        """Give samples their kernel columns, computed against all samples."""
+        """Give samples their kernel columns, computed against all samples that have a line."""
         kernel, data = self.kernel, self.data
         groups = None if self.group is None else self.group[positions]
         if self._viewed:
-            k = len(positions)
+            k, everyone = len(positions), self.gram.members(slice(self.gram.n_lines))
+            everyone = slice(None) if isinstance(everyone, slice) else everyone
             self.gram.claim_by(
                 positions,
                 lambda tops, step: kernel.formula.write(
-                    self.view(slice(None), k), self.view(positions, k), tops, step
+                    self.view(everyone, k), self.view(positions, k), tops, step
                 ),
                 groups,
             )
@@ -206,11 +216,13 @@ class Samples:
         return slots
 
     def _fill(self, positions: IntArray) -> None:
+        self.draw(positions)
         for part in self._parts(positions):
             self._claim(positions[part])
 
     def keep(self, positions: IntArray, values: Callable[[slice], FloatArray]) -> None:
         """Keep columns that are known: values(some)[j, i] is that of sample i and the j-th."""
+        self.draw(positions)
         for part in self._parts(positions):
             columns = values(part).T
             groups = None if self.group is None else self.group[positions[part]]
@@ -218,14 +230,15 @@ class Samples:
 
     def _parts(self, positions: IntArray) -> Iterator[slice]:
         """Positions whose columns have room, a part at a time."""
-        require_columns(self.n, len(positions))
-        step = max(1, BLOCK_ENTRIES // max(1, self.n))
+        require_columns(self.gram.n_lines, len(positions))
+        step = max(1, BLOCK_ENTRIES // max(1, self.gram.n_lines))
         for start in range(0, len(positions), step):
             yield slice(start, start + step)
 
     def between(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Kernel values K[rows, columns], read from slots of the columns."""
         slots = self.slots(columns)
+        self.draw(rows)
         out = np.empty((len(rows), len(columns)))
         self.gram.gather(rows, slots, out)
         return out
@@ -243,11 +256,108 @@ class Samples:
         out[np.ix_(without, without)] = self.block(lacking, lacking)
         return out
 
+    # -- lines -----------------------------------------------------------------------------------
+
+    @property
+    def in_lines(self) -> bool:
+        """Whether columns may lack values of some samples, which `draw` gives them."""
+        return isinstance(self.gram, LineGram) and not self._whole
+
+    def draw(self, positions: IntArray) -> None:
+        """Let columns have values for these samples."""
+        gram = self.gram
+        if not isinstance(gram, LineGram) or self._whole:
+            return
+        lacking = gram.lacking(positions)
+        if len(lacking):
+            self._draw(lacking)
+
+    def _draw(self, lacking: IntArray) -> None:
+        gram: Any = self.gram
+        require_columns(len(lacking), gram.n_slots)
+        step = max(1, BLOCK_ENTRIES // max(1, gram.n_slots))
+        for start in range(0, len(lacking), step):
+            some = lacking[start : start + step]
+            gram.draw(some, lambda slots, some=some: self.block(some, gram.owner[slots]))
+
+    def complete(self) -> None:
+        """Let columns have values for all samples, from now on."""
+        if self.in_lines:
+            self.draw(np.arange(self.n))
+            self._whole = True
+
+    def settle(self) -> None:
+        """After an update: complete columns if values that they lack are read often; else trim."""
+        if self.in_lines and self.n_read > OFTEN * self.n * np.count_nonzero(self.gram.owner >= 0):
+            self.n_read = 0
+            if has_room((self.n - self.gram.n_lines) * self.gram.n_slots):
+                self.complete()
+        self.trim()
+
+    def trim(self) -> None:
+        """Drop lines if they are many, but for those read last and those of owners of columns."""
+        gram, left = self.gram, self.n // LEFT_LINES
+        if not isinstance(gram, LineGram) or self._whole or gram.n_lines <= self.n // MOST_LINES:
+            return
+        read_at = gram.read_at[: gram.n_lines].copy()
+        owned = gram.slot_of[gram.sample_of[: gram.n_lines]] >= 0
+        read_at[owned] = np.iinfo(np.int64).max
+        gone = np.argsort(read_at, kind="stable")[: max(0, gram.n_lines - left)]
+        gram.drop(np.sort(gone[~owned[gone]]))
+
+    def values(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Kernel values K[rows, columns]: from columns, or where these lack some, from the data."""
+        return self.block(rows, columns) if self.in_lines else self.between(rows, columns)
+
+    def weigh(self, weights: FloatArray, positions: IntArray) -> FloatArray:
+        """Sums of kernel values times weights (by slot), at samples."""
+        if self.in_lines:
+            return self.judged(weights, positions)
+        f = np.empty(len(positions))
+        self.gram.multiply(weights, f, positions)
+        return f
+
+    def judged(self, weights: FloatArray, positions: IntArray) -> FloatArray:
+        """The same by the judge's own product."""
+        gram, f = self.gram, np.empty(len(positions))
+        if not isinstance(gram, LineGram) or self._whole:
+            weigh_rows(gram.panels, weights, gram.lines(positions), f)
+            return f
+        lined = gram.line_of[positions] >= 0
+        near, far = np.flatnonzero(lined), np.flatnonzero(~lined)
+        there = np.empty(len(near))
+        weigh_rows(gram.panels, weights, gram.lines(positions[near]), there)
+        f[near] = there
+        f[far] = self._read(weights, positions[far])
+        return f
+
+    def _read(self, weights: FloatArray, positions: IntArray) -> FloatArray:
+        """The same from the data, of rows that are equal once."""
+        slots = np.flatnonzero(weights)
+        owners, used = self.gram.owner[slots], weights[slots][:, None]
+        alike, which = self._alike(positions)
+        out = np.empty((len(alike), 1))
+        step = max(1, READ_ENTRIES // max(1, len(slots)))
+        for start in range(0, len(alike), step):
+            some = slice(start, start + step)
+            weigh([self.block(alike[some], owners)], used, out[some])
+        self.n_read += len(alike) * len(slots)
+        f: FloatArray = out[which, 0]
+        return f
+
+    def _alike(self, positions: IntArray) -> tuple[IntArray, IntArray]:
+        """Samples of which all others are copies, and whose copy each is."""
+        if self._norms is None or not isinstance(self._held, DenseFeatures):
+            return positions, np.arange(len(positions))
+        return self._held.alike(positions, self._norms[positions])
+
     def fork(self) -> Samples:
         """A read-only copy that shares kernel columns; new columns are its own."""
+        self.complete()
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
         other._held, other._norms, other.group = self._held, self._norms, self.group
+        other._whole = self._whole
         return other
 
     # -- change ----------------------------------------------------------------------------------
@@ -264,8 +374,10 @@ class Samples:
         positions = np.arange(first, first + k)
         occupied = np.flatnonzero(self.gram.owner >= 0)
         owners = self.gram.owner[occupied]
-        if self.by_features:
+        if self.by_features or isinstance(self.gram, LineGram):
             self.gram.append(k, occupied[:0], np.empty((k, 0)))
+            if self._whole:
+                self._draw(positions)
             self._check_diagonal(positions, self._own(first))
         else:
             self.gram.append(k, occupied, np.zeros((k, len(occupied))))
@@ -274,7 +386,7 @@ class Samples:
             for start in range(0, k if len(owners) else 0, step):
                 part = positions[start : start + step]
                 self.gram.write(part, occupied, self.block(part, owners))
-        self._refuse_indefinite(positions)
+        refuse_indefinite(self.kernel, self.block, positions)
         return positions
 
     def _own(self, first: int) -> FloatArray:
@@ -283,43 +395,17 @@ class Samples:
             return np.array(self.data.diagonal()[first:])
         return self.kernel.diagonal(self.rows(slice(first, self.n)))
 
-    def _refuse_indefinite(self, positions: IntArray) -> None:
-        """Look for negative curvature among some samples, the new ones first.
-
-        Most kernels with a name are semidefinite by their formula; one that was given may not be.
-        """
-        if self.kernel.is_semidefinite or len(positions) == 0:
-            return
-        rng = np.random.default_rng(self.n)
-        new = rng.permutation(positions)[:INSPECTED]
-        old = rng.permutation(positions[0])[: INSPECTED - len(new)]
-        chosen = np.sort(np.concatenate([new, old]))
-        spectrum = np.linalg.eigvalsh(self.block(chosen, chosen))
-        if spectrum[0] < -NEGATIVE * max(spectrum[-1], -spectrum[0]):
-            raise IndefiniteKernelError(
-                f"kernel={self.kernel.name!r} is not positive semidefinite: among "
-                f"{len(chosen)} samples of X its eigenvalues run from {spectrum[0]:.3g} to "
-                f"{spectrum[-1]:.3g}, so the problem has no unique optimum. {self._remedy()}"
-            )
-
-    def _remedy(self) -> str:
-        if self.kernel.name == "poly":
-            given = f"degree={self.kernel.degree!r} and coef0={self.kernel.coef0!r}"
-            return f"Instead of {given}, use a whole degree and coef0 >= 0."
-        return "Pass similarities, not distances, or use a positive semidefinite kernel."
-
     def _check_diagonal(self, positions: IntArray, own: FloatArray) -> None:
-        if len(own) and own.min() < 0.0:
-            raise IndefiniteKernelError(
-                f"kernel={self.kernel.name!r} is not positive semidefinite: k(x, x) = "
-                f"{own.min():.3g} for a row of X. {self._remedy()}"
-            )
+        refuse_negative(self.kernel, own)
         before = self.diagonal[: positions[0] if len(own) else None]
         self.diagonal = self._room.extended("diagonal", before, own)
 
     def _store_rows(self, X: Any) -> None:
         if self._held is None:
             self._held = make_features(self.kernel, X)
+            is_large = X.shape[0] >= LINED and self._viewed
+            if is_large and not isinstance(self._held, LinearFeatures):
+                self.gram = LineGram()
         self._held.add(X)
         if isinstance(self._held, LinearFeatures):
             if not isinstance(self.gram, LinearGram):

@@ -8,6 +8,8 @@ knows r of these rows to that bound, watches few of them, and asks for what it w
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from adiabat._core.judge import Looks
@@ -18,6 +20,8 @@ from adiabat.typing import BoolArray
 SCREENED = 20_000
 # If more than this part is not bounded, all are computed.
 MOST_DOUBTFUL = 0.25
+# Rows that the next look would ask for are kept, unless they are more than one in so many.
+MANY = 32
 
 
 def start_looking(machine: Machine) -> None:
@@ -31,23 +35,46 @@ def look(machine: Machine) -> bool:
     looks, samples = machine.looks, machine.samples
     if looks is None or not machine.in_part:
         return False
-    moved = looks.moved(machine.u)
-    samples.slots(machine.at[(moved != 0.0) | (machine.u != 0.0)])
-    r = looks.look(
-        samples.gram.panels, machine.coefficients(), machine.coefficients(moved), machine.at,
-        machine.u, machine.t, machine.lo, machine.hi, machine.root, machine.b, MOST_DOUBTFUL,
+    gram, at = samples.gram, machine.at
+    rows, change = looks.changed(machine.u)
+    samples.slots(at[rows])
+    weights = machine.coefficients()
+    moved = gram.collect(change, at[rows])
+    assert moved is not None
+    marks = _marks(machine)
+    doubtful = looks.look(
+        gram.panels, moved, gram.lines(at[rows]), rows, machine.u, machine.t, machine.lo,
+        machine.hi, machine.root, machine.b, marks,
     )  # fmt: skip
-    if r is None:
+    if len(doubtful) > MOST_DOUBTFUL * machine.n and not samples.in_lines:
         return False
-    machine.r = r
+    apart = machine.root if marks is None else marks[1]
+    # those that another look, in which w moves as far, would ask for as well
+    near = np.abs(looks.r[doubtful]) <= apart[doubtful] * (looks.drift - looks.before)
+    if np.count_nonzero(near) <= machine.n // MANY:
+        samples.draw(at[doubtful[near]])
+    looks.adopt(samples.judged(weights, at[doubtful]), machine.t, doubtful)
+    machine.r = looks.r.copy()
     machine.is_bounded = looks.n_bounded > 0
     return True
+
+
+def _marks(machine: Machine) -> Any:
+    """Landmarks as the judge takes them."""
+    marks, samples = machine.landmarks, machine.samples
+    if marks is None:
+        return None
+    rows = marks.rows()
+    samples.draw(machine.at[rows])
+    lines = samples.gram.lines(machine.at[rows])
+    return marks.number, marks.apart, marks.stands[rows], lines
 
 
 def compute_watched(machine: Machine, watched: BoolArray) -> None:
     """Residuals of watched rows, as of now, before the machine moves."""
     if machine.looks is None or not machine.in_part:
         return
-    rows = machine.looks.stale(np.flatnonzero(watched))
-    panels, weights = machine.samples.gram.panels, machine.coefficients()
-    machine.held_r[rows] = machine.looks.compute(panels, weights, machine.at, machine.t, rows)
+    rows, samples = machine.looks.stale(np.flatnonzero(watched)), machine.samples
+    samples.draw(machine.at[rows])
+    f = samples.judged(machine.coefficients(), machine.at[rows])
+    machine.held_r[rows] = machine.looks.adopt(f, machine.t, rows)

@@ -22,12 +22,13 @@ from typing import Any, Self
 import numpy as np
 
 from adiabat._core import thread_pool
-from adiabat._core.judge import weigh, weigh_rows
+from adiabat._core.judge import weigh
 from adiabat._core.rows import mark, rename
 from adiabat.engine.bias import centre_bias
 from adiabat.engine.groups import Groups
 from adiabat.engine.interior import applies, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
+from adiabat.engine.landmarks import place_landmarks
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange, Snapshot
 from adiabat.engine.merged import cancel_pairs
 from adiabat.engine.path import Path
@@ -226,6 +227,8 @@ class Solver:
             if key not in self.machines:
                 self.machines[key] = Machine(self.samples)
             self.machines[key].begin(change, carry, small_shift)
+            if self.machines[key].d != 0.0:  # then no residual can be bounded, and all are read
+                self.samples.complete()
 
     # -- the solve -------------------------------------------------------------------------------
 
@@ -248,9 +251,10 @@ class Solver:
             if not (carried or fresh or along_path) and is_at_rest(machine, touched, self.tol):
                 continue
             self._wake_threads()
-            machine.in_part = not (fresh or carried or along_path or self._is_fork)
-            run = Run(machine, self.tol, touched, fresh, carried)
-            runs.append(run)
+            may_bound = not (along_path or self._is_fork)
+            machine.in_part = may_bound and not (fresh or carried)
+            runs.append(run := Run(machine, self.tol, touched, fresh, carried))
+            machine.in_part = may_bound and (machine.in_part or self.samples.in_lines)
             if fresh and method != "path" and not trace and applies(machine):
                 start_inside(machine)
                 self.refresh([machine])
@@ -258,6 +262,7 @@ class Solver:
                 run.coarse = run.undecided = False
             if method == "path" or trace or (method == "auto" and run.path_is_short()):
                 machine.in_part = False
+                self.samples.complete()
                 self._follow(key, run, trace, info)
             else:
                 run.solve()
@@ -310,10 +315,9 @@ class Solver:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
         gram = self.samples.gram
         machines = [machine for machine in machines if not look(machine)]
-        if self.samples.group is not None:
+        if self.samples.group is not None or self.samples.in_lines:
             for machine in machines:
-                coefficients, f = machine.coefficients(), np.empty(machine.n)
-                weigh_rows(gram.panels, coefficients, machine.at, f)
+                f = self.samples.judged(machine.coefficients(), machine.at)
                 machine.r = f + (machine.b - machine.t)
                 start_looking(machine)
             return
@@ -327,10 +331,10 @@ class Solver:
         if self.samples.by_features:  # K = XX', and of X there is one panel
             panels = [self.samples.features]
             weights = panels[0].T @ weights
-        f = np.empty((gram.n, len(machines)))
+        f = np.empty((gram.n_lines, len(machines)))
         weigh(panels, weights, f)
         for column, machine in enumerate(machines):
-            machine.r = f[:, column].take(machine.at)
+            machine.r = f[:, column].take(gram.lines(machine.at))
             machine.r += machine.b - machine.t
             start_looking(machine)
 
@@ -378,6 +382,7 @@ class Solver:
             rename(machine.at, tail, hole)
         changed = sum(change.size for change in changes.values())
         self._untidy += changed
+        self.samples.settle()
         if self._is_large(changes):
             self._tidy(0, self.samples.n)
         elif self._untidy >= TIDYING:
@@ -392,6 +397,7 @@ class Solver:
             return
         weighty = self._weighty()
         self.samples.gram.release(weighty, _spare(weighty))
+        self.samples.n_read = 0
         if self.samples.group is not None:
             return  # columns stand by group
         # MARGIN first: its columns are read in every round, those at a bound seldom
@@ -408,9 +414,11 @@ class Solver:
             return  # a user's function may be slow: call it only when needed
         weighty, nearness = self._weighty(), np.full(self.samples.n, np.inf)
         for machine in self.machines.values():
-            np.minimum.at(nearness, machine.at, np.abs(machine.r))
-        owners = self.samples.gram.owner
-        owners = owners[owners >= 0]
+            place_landmarks(machine)
+            r = machine.held_r if self.samples.in_lines else machine.r  # bounded ones are far
+            np.minimum.at(nearness, machine.at, np.abs(r))
+        self.samples.n_read = 0  # a fit reads all rows
+        owners = self.samples.gram.owner[self.samples.gram.owner >= 0]
         nearness[owners] = nearness[weighty] = np.inf
         wanted = min(_spare(weighty), MOST_SPARE) - (len(owners) - int(weighty[owners].sum()))
         near = np.argsort(nearness, kind="stable")[: max(0, wanted)]

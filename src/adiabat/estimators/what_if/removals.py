@@ -35,6 +35,7 @@ Unit = tuple[int, int]  # a machine, by its place in the model, and a sample, by
 def machine_values(model: Model) -> FloatArray:
     """F of every machine at every sample of the model, (n_samples, n_machines)."""
     values = np.empty((len(model), len(model.machines)))
+    model.solver.samples.complete()
     gram = model.solver.samples.gram
     f = np.empty(gram.n)
     for column, (_, machine) in enumerate(model.machines):

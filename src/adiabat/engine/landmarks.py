@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Landmarks: rows whose f is followed exactly, so that f of rows beside them is known nearly.
+
+For rows x and c, |change of f(x) - change of f(c)| <= |phi(x) - phi(c)| |change of w|. A large
+model has many rows that are alike. The judge computes f of a few hundred landmarks in every look,
+lets r of every row follow its landmark, and bounds the rest by the distance (`Looks`). A row
+without one has phi = 0 for its landmark, whose f never changes: the distance is then sqrt k(x, x).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from adiabat._core.judge import Looks
+from adiabat.engine.noise import EPSILON
+from adiabat.engine.room import Room, remove_all
+from adiabat.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adiabat.engine.machine import Machine
+
+# Landmarks, and how many are chosen at a time: rows far from those there are, by the square.
+LANDMARKS, AT_ONCE = 512, 128
+# Kernel values computed for them at a time: 8 MB, in the cache.
+BLOCK_ENTRIES = 1 << 20
+# Roundings of k(x, x) + k(c, c) - 2 k(x, c).
+ROUNDINGS = 64.0
+
+_BY_ROW = ("number", "apart", "stands")
+
+
+class Landmarks:
+    """By row: the number of its landmark or 0, its distance, and its own number if it is one."""
+
+    def __init__(self, root: FloatArray) -> None:
+        self.number: npt.NDArray[np.int16] = np.zeros(len(root), dtype=np.int16)
+        self.apart = root.copy()
+        self.stands: npt.NDArray[np.int16] = np.zeros(len(root), dtype=np.int16)
+
+    def rows(self) -> IntArray:
+        """The rows that are landmarks."""
+        return np.flatnonzero(self.stands)
+
+    def extended(self, room: Room, root: FloatArray) -> Landmarks:
+        """The same with more rows at the end, without a landmark."""
+        other = Landmarks(root[:0])
+        other.__dict__.update(self.__dict__)
+        nothing = np.zeros(len(root), dtype=np.int16)
+        room.extend_all(other, _BY_ROW, (nothing, root, nothing), copied=False)
+        return other
+
+    def remove(self, gone: IntArray, looks: Looks | None, root: FloatArray) -> None:
+        """Take rows (ascending) out; those beside a landmark that goes have none from now on."""
+        left = self.stands[gone]
+        if left.any():
+            rows = np.flatnonzero(np.isin(self.number, left[left > 0]))
+            if looks is not None:
+                looks.write_down(self.apart, rows)
+            self.number[rows], self.apart[rows] = 0, root[rows]
+        remove_all(self, _BY_ROW, gone)
+
+
+def place_landmarks(machine: Machine) -> None:
+    """Choose landmarks among the rows of a machine, and find the nearest of every row."""
+    samples, at = machine.samples, machine.at
+    if machine.looks is None or not samples.in_lines:
+        return
+    marks, own = Landmarks(machine.root), samples.diagonal
+    square = machine.root**2
+    rng = np.random.default_rng(0)  # the same data give the same model
+    step = max(1, BLOCK_ENTRIES // AT_ONCE)
+    for first in range(0, LANDMARKS, AT_ONCE):
+        total = float(square.sum())
+        if not total > 0.0:
+            break
+        chosen = np.unique(rng.choice(machine.n, AT_ONCE, p=square / total))
+        marks.stands[chosen] = first + 1 + np.arange(len(chosen))
+        for start in range(0, machine.n, step):
+            part = slice(start, start + step)
+            sizes = own[at[part]][:, None] + own[at[chosen]]
+            found = sizes - 2.0 * samples.block(at[part], at[chosen])
+            found = np.maximum(found, 0.0) + ROUNDINGS * EPSILON * sizes
+            best = found.argmin(axis=1)
+            least = found[np.arange(len(best)), best]
+            nearer = start + np.flatnonzero(least < square[part])
+            square[nearer] = least[nearer - start]
+            marks.number[nearer] = marks.stands[chosen[best[nearer - start]]]
+    marks.apart = np.sqrt(square)
+    machine.looks.write_down(machine.root, np.arange(machine.n))
+    machine.landmarks = marks
