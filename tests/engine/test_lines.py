@@ -247,3 +247,15 @@ def test_a_landmark_that_is_forgotten_leaves_bounds_that_hold() -> None:
         reach = looks.slack + apart * (looks.drift - looks.seen) + 1e-9
         assert np.all(np.abs(machine.held_r - r) <= reach)
         assert_optimal(model)
+
+
+def test_a_row_is_a_landmark_once() -> None:
+    """Drawn again, it would take its number from the rows that follow it."""
+    few = np.repeat(X[:12], 50, axis=0)
+    model = SVC(C=10.0, gamma=0.3).fit(few, np.repeat(Y[:12], 50))
+    machine = next(iter(model._model.solver.machines.values()))
+    marks = machine.landmarks
+    assert marks is not None
+    stands = marks.stands[marks.rows()]
+    assert set(marks.number.tolist()) <= {0, *stands.tolist()}
+    assert len(np.unique(stands)) == len(stands)
