@@ -97,6 +97,7 @@ def test_regression_and_many_classes() -> None:
     three = SVC(C=1.0, gamma=0.3).fit(X[:600], y[:600])
     three.partial_fit(X[600:620], y[600:620]).forget([3, int(three.support_[0])])
     assert_optimal(three)
+    assert gram_of(three).n_lines == 618  # each machine has few of the rows
     names = three.ids_.tolist()
     assert_same(three, SVC(C=1.0, gamma=0.3).fit(X[names], y[names]))
 
@@ -246,3 +247,15 @@ def test_a_landmark_that_is_forgotten_leaves_bounds_that_hold() -> None:
         reach = looks.slack + apart * (looks.drift - looks.seen) + 1e-9
         assert np.all(np.abs(machine.held_r - r) <= reach)
         assert_optimal(model)
+
+
+def test_a_row_is_a_landmark_once() -> None:
+    """Drawn again, it would take its number from the rows that follow it."""
+    few = np.repeat(X[:12], 50, axis=0)
+    model = SVC(C=10.0, gamma=0.3).fit(few, np.repeat(Y[:12], 50))
+    machine = next(iter(model._model.solver.machines.values()))
+    marks = machine.landmarks
+    assert marks is not None
+    stands = marks.stands[marks.rows()]
+    assert set(marks.number.tolist()) <= {0, *stands.tolist()}
+    assert len(np.unique(stands)) == len(stands)

@@ -73,10 +73,11 @@ def place_landmarks(machine: Machine) -> None:
     rng = np.random.default_rng(0)  # the same data give the same model
     step = max(1, BLOCK_ENTRIES // AT_ONCE)
     for first in range(0, LANDMARKS, AT_ONCE):
-        total = float(square.sum())
+        likely = np.where(marks.stands > 0, 0.0, square)  # a landmark keeps its number
+        total = float(likely.sum())
         if not total > 0.0:
             break
-        chosen = np.unique(rng.choice(machine.n, AT_ONCE, p=square / total))
+        chosen = np.unique(rng.choice(machine.n, AT_ONCE, p=likely / total))
         marks.stands[chosen] = first + 1 + np.arange(len(chosen))
         for start in range(0, machine.n, step):
             part = slice(start, start + step)

@@ -227,8 +227,8 @@ class Solver:
             if key not in self.machines:
                 self.machines[key] = Machine(self.samples)
             self.machines[key].begin(change, carry, small_shift)
-            if self.machines[key].d != 0.0:  # then no residual can be bounded, and all are read
-                self.samples.complete()
+            if self.machines[key].d != 0.0 or len(self.machines) > 1:
+                self.samples.complete()  # r is not bounded, or of few rows each: all are read
 
     # -- the solve -------------------------------------------------------------------------------
 
