@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -357,6 +359,26 @@ def test_tidying_keeps_what_is_there() -> None:
     empty = Factor(1.0, DEPENDENT)
     empty.wipe_removed()
     assert empty.size == 0
+
+
+def held_by(factor: Factor) -> list[np.ndarray]:
+    """The arrays that a factor keeps: L, and room to work in."""
+    return [held for held in gc.get_referents(factor) if isinstance(held, np.ndarray)]
+
+
+def test_tidying_overwrites_what_is_left_of_rows() -> None:
+    """Numbers of removed rows are those of data: none may stay behind."""
+    K = KERNELS["regular"]
+    factor = rebuilt(K, np.arange(20), shift_of(K))
+    (lower,) = (held for held in held_by(factor) if held.ndim == 2)
+    room = max((held for held in held_by(factor) if held.ndim == 1), key=len)
+    factor.drop_many(np.arange(3, 8))
+    assert room.any()
+    factor.rebuild(np.ascontiguousarray(K[:5, :5]), np.arange(5))
+    assert lower[:, 5:].any()
+    factor.wipe_removed()
+    assert not lower[:, 5:].any() and not lower[5:].any() and not room.any()
+    assert_is_factor_of(factor, K, [0, 1, 2, 3, 4])
 
 
 def test_ranks_close_when_other_rows_are_gone() -> None:

@@ -121,6 +121,14 @@ def test_residual_is_rounded_once(sums):
         ) + size * Fraction(1, 10**28)
 
 
+@pytest.mark.parametrize("precise", [True, False])
+def test_what_is_left_of_a_right_side_is_its_low_part(precise):
+    """The identity takes all of b away."""
+    b, rest = np.array([1.0, -3.0, 7.0]), np.array([1e-17, 2e-17, -3e-16])
+    lo = np.zeros((3, 3)) if precise else None
+    assert residual(np.eye(3), lo, np.zeros(3), b, b, rest).tolist() == rest.tolist()
+
+
 def test_centred_survives_a_mean_that_dwarfs_the_spread():
     rng = np.random.default_rng(4)
     rows = np.column_stack([1e7 + rng.normal(size=(50, 5)), np.ones(50)])

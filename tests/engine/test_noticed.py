@@ -13,11 +13,12 @@ import pytest
 from adiabat import SVC, SVR
 from adiabat.engine import solver as solvers
 from adiabat.engine.exchange import NEGATIVE, Exchange
-from adiabat.engine.machine import Machine
+from adiabat.engine.machine import Machine, RowChange
 from adiabat.engine.merged import cancel_pairs
 from adiabat.engine.path import PATIENCE, Path
 from adiabat.engine.polish import polish
 from adiabat.errors import IndefiniteKernelError
+from adiabat.kernels import make_kernel
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((80, 3))
@@ -143,3 +144,28 @@ def test_polishing_takes_an_error_out_of_b() -> None:
     machine.r += 1e-6
     assert polish(machine)
     assert abs(machine.b - b) < 1e-12
+
+
+def test_a_row_that_all_but_equals_one_in_margin_does_not_join_it() -> None:
+    """A twin 3e-6 away has a pivot of 1e-11: no rounding, and still no direction of its own."""
+    half = X[:20]
+    points, t = np.r_[half, half + 3e-6 / np.sqrt(3.0)], np.tile(np.where(Y[:20] > 0, 1.0, -1.0), 2)
+    solver = solvers.Solver(make_kernel("rbf", gamma=0.5, degree=3, coef0=0.0, X=points), 1e-9)
+    lo, hi = np.minimum(t, 0.0), np.maximum(t, 0.0)
+    with solver.changing() as step:
+        rows = step.add(points)
+        step.solve({"only": RowChange(add_at=rows, add_t=t, add_lo=lo, add_hi=hi, d=0.0)})
+        step.commit()
+    machine = solver.machines["only"]
+    machine.begin(
+        RowChange(rebound=np.arange(40), rebound_t=t, rebound_lo=1.5 * lo, rebound_hi=1.5 * hi)
+    )
+    answers = []
+
+    def try_twins(motion: Any, role: Any) -> None:
+        members = set(machine.margin.tolist())
+        twins = {(row + 20) % 40 for row in members} - members
+        answers.extend(motion.join(twin) for twin in sorted(twins)[:1])
+
+    Path(machine, 1e-9, keep_trace=False, observe=try_twins).follow()
+    assert answers and not any(answers)

@@ -134,6 +134,8 @@ ROWS = {
     "large": ([2.0, 0.0, 0.0, 1.0, 3.0, 0.0], False),
     "wrong side": ([-2.0, 0.0, 0.0, 1.0, 1.0, 0.0], False),
     "weight": ([-2.0, 1.0, 0.0, 1.0, 1.0, 0.0], False),
+    "weight, far": ([2.0, 0.5, 0.0, 1.0, 1.0, 0.0], False),
+    "weight, far below": ([-2.0, -0.5, -1.0, 0.0, 1.0, 0.0], False),
     "never computed": ([2.0, 0.0, 0.0, 1.0, 1.0, -np.inf], False),
     "not a number": ([np.nan, 0.0, 0.0, 1.0, 1.0, 0.0], False),
 }
