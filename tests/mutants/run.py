@@ -5,9 +5,9 @@
 is an area: its mutants, each a text of one source file and what stands there instead, and the tests
 that match. A mutant that no test can notice says why (`equivalent`), and is not run.
 
-A mutant in Python is a change of the copy. For one in Cython or C, its module is built from a copy
-of the sources; for one in a header, all modules are. Tests stop at the first failure; one that
-takes too long has noticed, too.
+A mutant in Python is a change of the copy. For one in Cython or C, the modules that have it in
+them are built from a copy of the sources. Tests stop at the first failure; one that takes too long
+has noticed, too.
 """
 
 import argparse
@@ -195,15 +195,29 @@ class Copy:
         self._call("meson", "setup", str(self._build), str(self._tree), "--buildtype=release")
 
     def _install(self, changed):
-        """Build and copy the module of a source file, or all modules for a header."""
+        """Build and copy the modules that a file is compiled into."""
         built = self._build / "src" / "adiabat" / "_core"
         for path in built.glob("*.so"):  # of a mutant before
             path.unlink()
-        pattern = f"{changed.stem}.*.so" if changed.suffix in (".pyx", ".c") else ""
-        own = (self._installed / "_core").glob(pattern) if pattern else ()
-        targets = [str((built / path.name).relative_to(self._build)) for path in own]
+        files = self._files_with(changed.name)
+        targets = []
+        if not any(name.endswith(".pxd") for name in files):  # of those, all modules are built
+            modules = {"simd" if name == "simd_level.c" else Path(name).stem for name in files}
+            for path in (self._installed / "_core").glob("*.so"):
+                if path.name.partition(".")[0] in modules:
+                    targets.append(str((built / path.name).relative_to(self._build)))
         self._call("ninja", "-C", str(self._build), *targets)
         self._copy_modules(built)
+
+    def _files_with(self, changed):
+        """Names of a file and of those that include it, directly or not."""
+        core = self._tree / "src" / "adiabat" / "_core"
+        texts = {path.name: path.read_text("utf-8") for path in core.glob("*.[chp]*")}
+        found, before = {changed}, set()
+        while found != before:
+            before = set(found)
+            found |= {name for name in texts if any(f'"{part}"' in texts[name] for part in before)}
+        return found
 
     def _copy_modules(self, folder):
         for path in folder.glob("*.so"):
