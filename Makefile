@@ -32,7 +32,7 @@ help:
 	@echo 'make demo      build the package and show what it does'
 	@echo 'make test      run the tests on the built package      (PYTEST_ARGS="-k factor -x")'
 	@echo 'make test-full the same, every case of the products that rotate'
-	@echo 'make quick     one case of every test, in under a minute'
+	@echo 'make quick     a case of every fourth test, in under a minute'
 	@echo 'make fuzz      hostile files, arrays and stores        (INPUTS=100000 SEED=1)'
 	@echo 'make mutants   faults put in one at a time: does a test notice?  (MUTANTS="store cli")'
 	@echo 'make checked   make test, the core compiled with bounds checks'
@@ -64,7 +64,7 @@ test: package $(VENV)/.has-test
 test-full:
 	$(MAKE) test PYTEST_ARGS='--full $(PYTEST_ARGS)'
 
-# The inner loop, in under a minute: of every test one case, another every day.
+# The inner loop, in under a minute: of every fourth test one case, others every day.
 quick: package $(VENV)/.has-test
 	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 -q --quick $(PYTEST_ARGS)
 
