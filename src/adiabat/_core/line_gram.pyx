@@ -77,7 +77,7 @@ cdef class LineGram(Gram):
         self.read_at = enlarged(self.read_at, first, self.capacity, 0)
         occupied = (self.owner >= 0).nonzero()[0]
         cdef const size_t[::1] tops = self._tops(occupied)
-        if len(occupied):
+        if k and len(occupied):
             self._transfer(write_rows, tops, NULL, first, values(occupied))
         self.n_lines = first + k
         lines = np.arange(first, first + k)
