@@ -381,13 +381,6 @@ def test_tidying_overwrites_what_is_left_of_rows() -> None:
     assert_is_factor_of(factor, K, [0, 1, 2, 3, 4])
 
 
-def test_ranks_close_when_other_rows_are_gone() -> None:
-    K = KERNELS["regular"]
-    factor = rebuilt(K, np.array([4, 9, 2]), shift_of(K))
-    factor.renumber(np.array([0, 3, 5]))
-    assert factor.rows.tolist() == [2, 6, 1]
-
-
 def test_an_empty_factor() -> None:
     factor = Factor(1.0, DEPENDENT)
     assert factor.size == 0 and factor.lower().shape == (0, 0) and len(factor.rows) == 0

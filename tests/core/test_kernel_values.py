@@ -179,3 +179,11 @@ def test_values_that_are_not_finite_are_refused(name: str, make: object) -> None
     for use in (lambda: k.block(make(X), make(X)), lambda: k.diagonal(make(X))):
         with pytest.raises(ValueError, match=f"kernel={name} .*scale the features"):
             use()
+
+
+def test_rows_that_are_not_there_are_refused() -> None:
+    X = some_rows(5, 3, 1.0, 0)
+    for positions in (np.array([0, 5]), np.array([-1]), [7]):
+        with pytest.raises(IndexError):
+            Rows.dense(X, positions)
+    assert Rows.dense(X, slice(1, 3)).n == 2 and Rows.dense(X, np.array([4, 4, 0])).n == 3

@@ -134,6 +134,12 @@ def test_positions_are_renamed(moves: dict[int, int]) -> None:
     assert positions.tolist() == expected
 
 
+def test_positions_that_are_there_once_are_sought_from_the_end() -> None:
+    positions = np.array([9, 4, 0, 7, 2, 9, 5])
+    rename(positions, np.array([7, 9]), np.array([1, 3]), once=True)
+    assert positions.tolist() == [9, 4, 0, 1, 2, 3, 5]
+
+
 def test_rows_at_marked_samples() -> None:
     at = np.array([4, 0, 1, 4, 2])
     marked = np.array([0, 1, 0, 0, 1], dtype=np.uint8)
@@ -159,3 +165,8 @@ def test_first_at() -> None:
 def test_has_codes(codes: list[int], there: bool) -> None:
     assert has_codes(np.array([2, 0, 5, 2, 0]), codes) is there
     assert has_codes(np.array([], dtype=np.int64), codes) is (codes == [])
+
+
+@pytest.mark.parametrize(("gone", "there"), [([], True), ([0, 3], False), ([1, 3], True)])
+def test_codes_at_some_places_do_not_count(gone: list[int], there: bool) -> None:
+    assert has_codes(np.array([2, 0, 5, 2, 0]), [0, 2], np.array(gone, dtype=np.int64)) is there

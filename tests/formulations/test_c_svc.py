@@ -94,3 +94,8 @@ def test_targets_of_a_file_have_labels() -> None:
     for stray in (3, -1):
         with pytest.raises(ValueError, match="a target has no label"):
             formulation.require_sound(np.append(TARGET, stray))
+
+
+@pytest.mark.parametrize(("gone", "stays"), [([], True), ([0, 1, 2], True), ([0, 3], False)])
+def test_it_stays_while_each_class_has_a_sample(gone: list[int], stays: bool) -> None:
+    assert CSVC(1.0, LABELS).stays(TARGET, np.array(gone, dtype=np.int64)) is stays

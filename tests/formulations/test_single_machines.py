@@ -109,3 +109,10 @@ def test_parameters_of_a_file_that_make_no_sense_are_refused(unsound: Any) -> No
 def test_targets_of_a_file_must_be_finite() -> None:
     with pytest.raises(ValueError, match="not finite"):
         EpsilonSVR(1.0, 0.1).require_sound(np.array([1.0, np.nan]))
+
+
+def test_only_what_takes_nothing_from_the_samples_stays() -> None:
+    some, everyone = np.array([0]), np.arange(len(TARGET))
+    assert EpsilonSVR(1.0, 0.1).stays(TARGET, some)
+    assert not EpsilonSVR(1.0, 0.1).stays(TARGET, everyone)
+    assert not OneClass(0.5).stays(TARGET, some) and not Sphere(1.0, 1.0).stays(TARGET, some)

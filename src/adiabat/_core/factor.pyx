@@ -68,10 +68,6 @@ cdef class Factor:
         places = self._places[: self.size]
         return np.tril(self._lower.T[np.ix_(places, places)])
 
-    def renumber(self, removed):
-        """Rows with these numbers (ascending), none of them here, are gone: others move up."""
-        self.rows[:] -= np.searchsorted(removed, self.rows)
-
     cdef int _reserve(self, Py_ssize_t more) except -1:
         """Places for so many more rows."""
         cdef double[:, ::1] lower

@@ -57,6 +57,15 @@ cdef dict NAMES = {
 }
 
 
+def _places(positions, Py_ssize_t n):
+    """Positions among n, however they are given, as integers; of integers no pass over n."""
+    if not isinstance(positions, np.ndarray) or positions.dtype != np.int64:
+        return np.arange(n, dtype=np.int64)[positions]
+    if len(positions) and not (0 <= positions.min() and positions.max() < n):
+        raise IndexError("a row is not there")
+    return positions
+
+
 cdef class Rows:
     """Rows of features, dense or by their nonzero entries; nothing is copied.
 
@@ -78,7 +87,7 @@ cdef class Rows:
         self._held = (X, None)
         self.n, self.n_features = rows.shape[0], rows.shape[1]
         if positions is not None:
-            places = np.arange(self.n, dtype=np.int64)[positions]
+            places = _places(positions, self.n)
             starts = places * self.n_features
             self._held, self.n, start = (X, starts), len(places), starts
             self._rows.start = &start[0] if self.n else NULL

@@ -63,9 +63,14 @@ def remove_entries(array, const long long[::1] gone):
     return n - k
 
 
-def rename(long long[::1] positions, const long long[::1] old, const long long[::1] new):
-    """Where a position is old[j], ascending, it becomes new[j]."""
-    cdef Py_ssize_t i, n = positions.shape[0]
+def rename(long long[::1] positions, const long long[::1] old, const long long[::1] new,
+           bint once=False):
+    """Where a position is old[j], ascending, it becomes new[j].
+
+    If each is there `once`, they are sought from the end, and no further than to the last of them:
+    who came last is mostly at the last position, and near the end of any order.
+    """
+    cdef Py_ssize_t i, n = positions.shape[0], left = old.shape[0]
     cdef long long first, last
     if old.shape[0] == 0:
         return
@@ -75,9 +80,12 @@ def rename(long long[::1] positions, const long long[::1] old, const long long[:
     for i in range(old.shape[0]):
         name[old[i] - first] = new[i]
     with nogil:
-        for i in range(n):
-            if first <= positions[i] <= last:
+        for i in range(n - 1, -1, -1):
+            if first <= positions[i] <= last and name[positions[i] - first] != positions[i]:
                 positions[i] = name[positions[i] - first]
+                left -= 1
+                if once and left == 0:
+                    break
 
 
 def rows_at(const long long[::1] at, const unsigned char[::1] marked):
@@ -102,9 +110,10 @@ def first_at(const long long[::1] at, long long position):
     return -1
 
 
-def has_codes(const long long[::1] target, codes):
-    """Whether each of the codes, none below 0, is somewhere in an array."""
+def has_codes(const long long[::1] target, codes, gone=()):
+    """Whether each of the codes, none below 0, is somewhere in an array, but for some places."""
     cdef Py_ssize_t i, missing = len(codes)
+    cdef set passed = {int(place) for place in gone}
     cdef long long most = max(codes, default=-1)
     there = np.ones(most + 1, dtype=np.uint8)
     there[list(codes)] = 0
@@ -112,7 +121,7 @@ def has_codes(const long long[::1] target, codes):
     for i in range(target.shape[0]):
         if missing == 0:
             break
-        if 0 <= target[i] <= most and not seen[target[i]]:
+        if 0 <= target[i] <= most and not seen[target[i]] and i not in passed:
             seen[target[i]] = 1
             missing -= 1
     return missing == 0

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from adiabat._core.judge import Looks
 from adiabat.engine.noise import EPSILON
-from adiabat.engine.room import Room, remove_all
+from adiabat.engine.room import Leaving, Room
 from adiabat.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -52,15 +52,15 @@ class Landmarks:
         room.extend_all(other, _BY_ROW, (nothing, root, nothing), copied=False)
         return other
 
-    def remove(self, gone: IntArray, looks: Looks | None, root: FloatArray) -> None:
-        """Take rows (ascending) out; those beside a landmark that goes have none from now on."""
-        left = self.stands[gone]
+    def remove(self, leaving: Leaving, looks: Looks | None, root: FloatArray) -> None:
+        """Take rows out; those beside a landmark that goes have none from now on."""
+        left = self.stands[leaving.gone]
         if left.any():
             rows = np.flatnonzero(np.isin(self.number, left[left > 0]))
             if looks is not None:
                 looks.write_down(self.apart, rows)
             self.number[rows], self.apart[rows] = 0, root[rows]
-        remove_all(self, _BY_ROW, gone)
+        leaving.close(self, _BY_ROW)
 
 
 def place_landmarks(machine: Machine) -> None:

@@ -39,8 +39,9 @@ from adiabat.engine.noise import (
     strength_of,
     usual_diagonal,
 )
-from adiabat.engine.room import Room, remove_all
+from adiabat.engine.room import Room
 from adiabat.engine.samples import Samples
+from adiabat.engine.straight import Straight
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # A row whose pivot on the margin is below this part of its diagonal depends on the margin. With
@@ -154,6 +155,8 @@ class Machine:
         self.judged_by_sizes = False  # whether the judge had to be told the sizes of f
         self.strength_seen = np.inf  # sum sqrt(k) |u| when b was last centred
         self.before: Before | None = None
+        self.weighty: IntArray | None = None  # rows with weight, as of the last commit
+        self.straight = Straight()
         self._room = Room()
 
     @property
@@ -202,7 +205,8 @@ class Machine:
         self.looks, self.is_bounded, self.in_part = saved.looks, saved.is_bounded, False
         self.root = np.sqrt(self.samples.diagonal[self.at])
         self._measure_targets()
-        self.strength_seen = np.inf
+        self.strength_seen, self.weighty, self.straight = np.inf, None, Straight()
+        self.straight.come(0, self.at)
         self.in_margin = np.zeros(len(self.u), dtype=bool)
         self.refactor(saved.margin)
 
@@ -212,6 +216,7 @@ class Machine:
         self.compute_bounded()
         for name in (*BY_ROW, *SINGLE):
             setattr(other, name, copy(getattr(self, name)))
+        other.straight.holds = False  # the samples stay where they are
         if self.factor is not None:  # s^2 numbers copied, where making it anew costs s^3
             other.factor = Factor(self.factor.shift, DEPENDENT)
             other.factor.copy_from(self.factor)
@@ -262,6 +267,7 @@ class Machine:
         at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
         self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
         self._append(change, None, copied=True)
+        self.weighty = None
         self.lo[change.remove] = self.hi[change.remove] = 0.0
         if len(rows):
             self.lo[rows], self.hi[rows] = change.rebound_lo, change.rebound_hi
@@ -293,6 +299,7 @@ class Machine:
     def _append(self, change: RowChange, r: FloatArray | None, copied: bool) -> None:
         """Add the rows of a change at the end, in new arrays or where the others are."""
         added = len(change.add_at)
+        self.straight.come(self.n, change.add_at)
         start = np.zeros(added) if change.add_u is None else change.add_u
         root, inside = np.sqrt(self.samples.diagonal[change.add_at]), np.zeros(added, dtype=bool)
         if r is None and change.add_u is None:
@@ -313,7 +320,7 @@ class Machine:
         """Rows without weight come, with these residuals, and go; nothing else changes."""
         if len(change.add_at):
             self._append(change, r, copied=False)
-        self.finish(change.remove)
+        self.finish(change.remove, self.weighty)
 
     def _measure_targets(self) -> None:
         """The size of a target, and whether all have it."""
@@ -322,7 +329,7 @@ class Machine:
 
     def start_over(self) -> None:
         """Weights of 0, and no margin."""
-        self.u, self.b, self.looks = np.zeros(self.n), 0.0, None
+        self.u, self.b, self.looks, self.weighty = np.zeros(self.n), 0.0, None, None
         self.r = -self.t
         self.refactor(NO_ROWS)
 
@@ -334,34 +341,25 @@ class Machine:
             self.r += self.samples.weigh(self.coefficients(change), self.at)
             self.u[rows] = u
 
-    def finish(self, gone: IntArray) -> None:
-        """Take out rows whose u was brought to 0."""
+    def finish(self, gone: IntArray, weighty: IntArray | None = None) -> None:
+        """Take out rows whose u was brought to 0; `weighty` have weight, if that is known."""
         self.before = None
-        if len(gone) == 0:
-            return
-        gone = np.sort(gone)
-        self.factor.renumber(gone)
-        self.factor.wipe_removed()
-        if self.landmarks is not None:
-            self.landmarks.remove(gone, self.looks, self.root)
-        remove_all(self, BY_ROW, gone)
-        if self.looks is not None:
-            remove_all(self.looks, LOOKED, gone)
-        if self.common < 0.0 or self.n == 0:
-            self._measure_targets()
-        if self.verdict.worst >= 0:
-            above = int(np.searchsorted(gone, self.verdict.worst))
-            self.verdict = replace(self.verdict, worst=self.verdict.worst - above)
-
-    def rows_at(self, positions: IntArray) -> IntArray:
-        """Rows that stand for samples at positions; k times the same, its first k rows."""
-        order = np.argsort(self.at, kind="stable")
-        place = np.arange(len(positions))
-        starts = np.ones(len(positions), dtype=bool)
-        starts[1:] = positions[1:] != positions[:-1]
-        repeat = place - np.maximum.accumulate(np.where(starts, place, 0))
-        rows: IntArray = order[np.searchsorted(self.at[order], positions) + repeat]
-        return rows
+        if len(gone):
+            leaving = self.straight.leave(np.sort(gone), self.n)
+            worst = np.array([self.verdict.worst])
+            for rows in (self.factor.rows, weighty, worst if worst[0] >= 0 else None):
+                if rows is not None:
+                    leaving.renumber(rows)
+            self.verdict = replace(self.verdict, worst=int(worst[0]))
+            self.factor.wipe_removed()
+            if self.landmarks is not None:
+                self.landmarks.remove(leaving, self.looks, self.root)
+            leaving.close(self, BY_ROW)
+            if self.looks is not None:
+                leaving.close(self.looks, LOOKED)
+            if self.common < 0.0 or self.n == 0:
+                self._measure_targets()
+        self.weighty = np.flatnonzero(self.u) if weighty is None else weighty
 
     # -- kernel and weights ----------------------------------------------------------------------
 
@@ -371,11 +369,13 @@ class Machine:
 
     def coefficients(self, values: FloatArray | None = None) -> FloatArray:
         """Weights (or other values by row) summed by slot of their sample."""
-        values = self.u if values is None else values
-        sums = self.samples.gram.collect(values, self.at)
+        values, at = self.u if values is None else values, self.at
+        if values is self.u and self.weighty is not None:
+            values, at = values[self.weighty], at[self.weighty]
+        sums = self.samples.gram.collect(values, at)
         if sums is None:
-            self.samples.slots(self.at[values != 0.0])
-            sums = self.samples.gram.collect(values, self.at)
+            self.samples.slots(at[values != 0.0])
+            sums = self.samples.gram.collect(values, at)
         assert sums is not None
         return sums
 

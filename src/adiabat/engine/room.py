@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import remove_entries
+from adiabat._core.places import fillers
+from adiabat._core.rows import remove_entries, rename
 from adiabat.typing import IntArray
 
 # Room for one more in so many.
@@ -54,10 +55,32 @@ class Room:
             setattr(owner, name, self.extended(key, getattr(owner, name), more, copied))
 
 
-def remove_all(owner: Any, names: Sequence[str], gone: IntArray) -> None:
-    """Remove the entries at `gone` (ascending) from the arrays with these names."""
-    for name in names:
-        setattr(owner, name, removed(getattr(owner, name), gone))
+class Leaving:
+    """Rows (ascending) that go, of n, and how others close up: all behind them move up, or, if
+    they are to be `filled`, some from the end take the places.
+    """
+
+    def __init__(self, gone: IntArray, n: int, filled: bool) -> None:
+        self.gone, self.filled = gone, filled
+        self._left = n - len(gone)
+        self.tail, self.hole = fillers(gone, n) if filled else (gone[:0], gone[:0])
+
+    def close(self, owner: Any, names: Sequence[str]) -> None:
+        """Take the rows out of the arrays with these names that an owner has."""
+        for name in names:
+            array = getattr(owner, name)
+            if self.filled:
+                array = moved(array, self.tail, self.hole, self._left)
+            else:
+                array = removed(array, self.gone)
+            setattr(owner, name, array)
+
+    def renumber(self, rows: IntArray) -> None:
+        """Give rows, none of which goes, the numbers that they have afterwards."""
+        if self.filled:
+            rename(rows, self.tail, self.hole)
+        else:
+            rows -= np.searchsorted(self.gone, rows)
 
 
 def removed(array: npt.NDArray[Any], gone: IntArray) -> npt.NDArray[Any]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from adiabat._core import thread_pool
 from adiabat._core.judge import weigh
-from adiabat._core.rows import mark, rename
+from adiabat._core.rows import mark
 from adiabat.engine.bias import centre_bias
 from adiabat.engine.groups import Groups
 from adiabat.engine.interior import applies, start_inside
@@ -379,7 +379,7 @@ class Solver:
             return NO_ROWS, NO_ROWS
         tail, hole = self.samples.remove(removed)
         for machine in self.machines.values():
-            rename(machine.at, tail, hole)
+            machine.straight.follow(machine.at, tail, hole)
         changed = sum(change.size for change in changes.values())
         self._untidy += changed
         self.samples.settle()

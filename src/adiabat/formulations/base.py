@@ -71,6 +71,11 @@ class Formulation(Protocol):
     def resolve(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
         """The formulation for exactly these samples, whatever it takes from all of them."""
 
+    def stays(self, target: npt.NDArray[Any], gone: IntArray) -> bool:
+        """Whether it, its machines and their sums are the same whichever other samples come, once
+        those at some places have gone; False where that takes a look at all samples.
+        """
+
     def reshapes(self, before: Self) -> bool:
         """Whether samples that stay have other rows (t, lo, hi) than before."""
 
@@ -109,6 +114,10 @@ class OneMachine:
     def resolve(self, target: npt.NDArray[Any], weight: FloatArray) -> Self:
         """Nothing is taken from the samples."""
         return self
+
+    def stays(self, target: npt.NDArray[Any], gone: IntArray) -> bool:
+        """Unknown, unless a formulation says so."""
+        return False
 
     def raised(self) -> Self | None:
         """There is no bound to raise."""

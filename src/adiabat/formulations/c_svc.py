@@ -106,6 +106,10 @@ class CSVC:
             class_weight={code: w for code, w in self.class_weight.items() if code in present},
         )
 
+    def stays(self, target: IntArray, gone: IntArray) -> bool:
+        """Whether a sample of each class stays; new ones have classes that it knows."""
+        return bool(has_codes(target, self.label, gone))
+
     def reshapes(self, before: CSVC) -> bool:
         """Whether C or the factor on it of a class that stays is another."""
         if self is before:

@@ -18,7 +18,7 @@ import numpy as np
 
 from adiabat.formulations.base import Key, OneMachine, Rows, require_range
 from adiabat.formulations.price import FIRST_BOUND, price_fields, reach, require_price
-from adiabat.typing import FloatArray
+from adiabat.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,10 @@ class EpsilonSVR(OneMachine):
     def total(self, machine: Key, target: FloatArray, weight: FloatArray) -> float:
         """What is pulled up is balanced by what is pulled down."""
         return 0.0
+
+    def stays(self, target: FloatArray, gone: IntArray) -> bool:
+        """Nothing is taken from the samples."""
+        return len(gone) < len(target)
 
     def raised(self) -> EpsilonSVR | None:
         """With the next bound that may stand in for an infinite C; None if C is finite."""

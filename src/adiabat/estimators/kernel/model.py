@@ -15,6 +15,7 @@ import numpy.typing as npt
 from adiabat._core.kernel_values import multiply
 from adiabat._core.rows import nonzero
 from adiabat.engine.machine import Machine
+from adiabat.engine.room import Room, removed
 from adiabat.engine.solver import Solver
 from adiabat.engine.threads import pool_for
 from adiabat.estimators.ledger import Ledger
@@ -42,6 +43,7 @@ class Model:
         self.version = 0  # changes carried out
         self.notes: dict[Any, float] = {}  # of a policy, by id
         self.calibration: Any = None  # curves from f to probabilities; gone with every change
+        self._room = Room()
         self.keys: list[Key] = []  # of the machines, for the targets `keys_of`
         self.keys_of: npt.NDArray[Any] | None = None
 
@@ -71,9 +73,21 @@ class Model:
     def machines(self) -> list[tuple[Key, Machine]]:
         """The machines, in the order of the formulation."""
         held: dict[Any, Machine] = self.solver.machines
-        if self.keys_of is not self.target:  # which is replaced, never written to
+        if self.keys_of is not self.target:  # which is another with every change
             self.keys, self.keys_of = self.formulation.machines(self.target), self.target
         return [(key, held[key]) for key in self.keys]
+
+    def exchange(
+        self, gone: IntArray, target: npt.NDArray[Any], weight: FloatArray, position: IntArray
+    ) -> None:
+        """Samples at places (ascending) go, and others come at the end, in the same arrays.
+
+        These are the model's own: nobody else keeps one of them beyond a change.
+        """
+        more = {"target": target, "weight": weight, "position": position}
+        grown = {name: self._room.extended(name, getattr(self, name), more[name]) for name in more}
+        for name, array in grown.items():
+            setattr(self, name, removed(array, gone))
 
     def in_order(self, machine: Machine) -> tuple[IntArray, IntArray]:
         """(order, margin): rows in the order in which the formulation gives them for all samples,
@@ -104,7 +118,8 @@ class Model:
         """How many samples carry weight."""
         machines = list(self.solver.machines.values())
         if len(machines) == 1 and machines[0].n == len(self):  # a row for each sample
-            return nonzero(machines[0].u)
+            weighty = machines[0].weighty
+            return nonzero(machines[0].u) if weighty is None else len(weighty)
         return int(self._carrying().sum())
 
     def weights(self, places: npt.NDArray[np.integer[Any]]) -> FloatArray:

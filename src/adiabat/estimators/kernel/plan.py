@@ -8,14 +8,16 @@ was planned.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import delete_entries, rename, rows_at
+from adiabat._core.rows import delete_entries, rename
 from adiabat.engine.machine import NO_ROWS, Machine, RowChange
 from adiabat.engine.solver import Solver
+from adiabat.engine.straight import rows_in_turn
 from adiabat.engine.trace import RowNames, name_rows
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.model import Model
@@ -32,23 +34,27 @@ class Plan:
         The model's own, or a new one if the kernel changes.
     X
         Features of the samples that are new to the solver, or None.
-    target, weight, formulation
-        Those after the change.
+    formulation
+        That after the change.
+    target, weight : ndarray
+        Those after the change. Where samples only come and go, nobody asks for them before.
     gone : ndarray
         Positions of the samples that leave the solver.
     retired : set
         Machines that are no longer needed.
-    position : ndarray
-        Positions after the change and before the commit, in the order of learning.
     """
 
     def __init__(self, model: Model, change: SampleChange) -> None:
         self._model, self._change = model, change
-        self.target, self.weight = after(model, change)
-        formulation = change.formulation or model.formulation
-        self.formulation = formulation.resolve(self.target, self.weight)
-        self._keys = self.formulation.machines(self.target)
-        self.position: IntArray = NO_ROWS
+        self._removed = np.sort(change.removed)
+        self._new: IntArray = NO_ROWS  # positions of samples that come
+        self.formulation = change.formulation or model.formulation
+        self._is_plain = self._comes_and_goes()
+        if self._is_plain:
+            self._keys = model.keys
+        else:
+            self.formulation = self.formulation.resolve(self.target, self.weight)
+            self._keys = self.formulation.machines(self.target)
         if change.kernel is None:
             self.solver, self.X = model.solver, change.X
             self.gone = model.position[np.concatenate([change.removed, change.replaced])]
@@ -56,6 +62,39 @@ class Plan:
         else:
             self.solver, self.X = Solver(change.kernel, model.solver.tol), change.rows
             self.gone, self.retired = NO_ROWS, set()
+
+    def _comes_and_goes(self) -> bool:
+        """Whether samples only come and go, and the formulation needs to see no other for it."""
+        model, change = self._model, self._change
+        if change.kernel is not None or change.revises or model.keys_of is not model.target:
+            return False
+        known = self.formulation is model.formulation
+        return known and model.formulation.stays(model.target, self._removed)
+
+    @cached_property
+    def _after(self) -> tuple[npt.NDArray[Any], FloatArray]:
+        return after(self._model, self._change)
+
+    @property
+    def target(self) -> npt.NDArray[Any]:
+        """Targets after the change, in the order of learning."""
+        return self._after[0]
+
+    @property
+    def weight(self) -> FloatArray:
+        """Weights after the change."""
+        return self._after[1]
+
+    @cached_property
+    def position(self) -> IntArray:
+        """Positions after the change and before the commit, once the new ones are known."""
+        if self._change.kernel is not None:
+            return self._new
+        position, n_replaced = self._model.position, len(self._change.replaced)
+        if n_replaced:
+            position = position.copy()
+            position[self._change.replaced] = self._new[:n_replaced]
+        return np.asarray(delete_entries(position, self._removed, self._new[n_replaced:]))
 
     def ids(self) -> list[Any]:
         """Ids after the change, in the order of learning."""
@@ -67,24 +106,14 @@ class Plan:
 
         With another kernel, a `warm` start is from the weights that are there.
         """
-        if self.solver is not self._model.solver:
-            self.position = new
+        self._new, model = new, self._model
+        if self.solver is not model.solver:
             return self._all_rows(warm)
-        model, change = self._model, self._change
-        position, n_replaced, removed = (
-            model.position,
-            len(change.replaced),
-            np.sort(change.removed),
-        )
-        if n_replaced:
-            position = position.copy()
-            position[change.replaced] = new[:n_replaced]
-        self.position = delete_entries(position, removed, new[n_replaced:])
         # a tolerance that the machines do not hold by yet is a reason to solve all of them
         reshaped = len(model) > 0 and (
             self.formulation.reshapes(model.formulation) or not model.is_judged
         )
-        return self._changed_rows(*self._touched(removed, reshaped))
+        return self._changed_rows(*self._touched(self._removed, reshaped))
 
     def row_names(self, new: IntArray, changes: dict[Any, RowChange]) -> dict[Any, RowNames]:
         """Whose rows the machines have during the update; asked before it begins."""
@@ -102,10 +131,12 @@ class Plan:
         """Make the model the planned one; samples at `old` positions have moved to `new` ones."""
         model, change = self._model, self._change
         model.solver, model.formulation = self.solver, self.formulation
-        rename(self.position, old, new)
-        model.position = self.position
-        model.target, model.weight = self.target, self.weight
-        model.keys, model.keys_of = self._keys, self.target
+        if self._is_plain:
+            model.exchange(self._removed, change.target, change.weight, self._new)
+        else:
+            model.position, model.target, model.weight = self.position, self.target, self.weight
+        rename(model.position, old, new, once=True)
+        model.keys, model.keys_of = self._keys, model.target
         for name in model.ledger.ids[change.removed].tolist() if model.notes else ():
             model.notes.pop(name, None)
         model.ledger.delete(change.removed)
@@ -139,24 +170,24 @@ class Plan:
     def _changed_rows(
         self, stale: IntArray, fresh: IntArray, moved: IntArray
     ) -> dict[Any, RowChange]:
-        model, target = self._model, self.target
-        changes: dict[Any, RowChange] = {}
-        affected = {
-            *model.target[stale].tolist(), *target[fresh].tolist(), *target[moved].tolist()
-        }  # fmt: skip
-        is_stale = np.zeros(self.solver.samples.n, dtype=np.uint8)
-        is_stale[model.position[stale]] = 1
+        model, changes = self._model, {}
+        affected = set(model.target[stale].tolist())
+        for places in (fresh, moved):
+            affected.update(self._known(places)[1].tolist())
         for key in self._keys:
             machine: Machine | None = self.solver.machines.get(key)
             if machine is not None and not self.formulation.concerns(key, affected):
                 continue
-            at, rows = self._rows(key, np.arange(len(target)) if machine is None else fresh)
+            everyone = np.arange(len(self.target)) if machine is None else fresh
+            at, rows = self._rows(key, everyone)
             parts: dict[str, Any] = {}
             if machine is not None:
-                parts["remove"] = rows_at(machine.at, is_stale) if len(stale) else NO_ROWS
+                parts["remove"] = machine.straight.rows_of(
+                    machine.at, model.position[stale], self.solver.samples.n
+                )
                 if len(moved):
                     bound_at, bound = self._rows(key, moved)
-                    parts["rebound"] = machine.rows_at(bound_at)
+                    parts["rebound"] = rows_in_turn(machine.at, bound_at)
                     parts["rebound_t"] = bound.t
                     parts["rebound_lo"], parts["rebound_hi"] = bound.lo, bound.hi
             rows_change = self._row_change(key, at, rows, **parts)
@@ -166,13 +197,21 @@ class Plan:
 
     def _rows(self, key: Key, chosen: IntArray) -> tuple[IntArray, Rows]:
         """Positions and rows of some samples in a machine."""
-        at = self.position[chosen]
+        at, target, weight = self._known(chosen)
         own = self.solver.samples.diagonal[at]
-        rows = self.formulation.rows(key, self.target[chosen], self.weight[chosen], own)
+        rows = self.formulation.rows(key, target, weight, own)
         return at[rows.sample], rows
 
+    def _known(self, chosen: IntArray) -> tuple[IntArray, npt.NDArray[Any], FloatArray]:
+        """Positions, targets and weights of samples, by their places after the change."""
+        new = chosen - (len(self._model) - len(self._removed))
+        if self._is_plain and (len(new) == 0 or new.min() >= 0):
+            return self._new[new], self._change.target[new], self._change.weight[new]
+        return self.position[chosen], self.target[chosen], self.weight[chosen]
+
     def _row_change(self, key: Key, at: IntArray, rows: Rows, **parts: Any) -> RowChange:
-        d = self.formulation.total(key, self.target, self.weight)
+        held = self._model if self._is_plain else self
+        d = self.formulation.total(key, held.target, held.weight)
         return RowChange(add_at=at, add_t=rows.t, add_lo=rows.lo, add_hi=rows.hi, d=d, **parts)
 
     # -- another kernel: all rows anew -----------------------------------------------------------
