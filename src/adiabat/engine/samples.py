@@ -372,16 +372,14 @@ class Samples:
         first = self.n
         self._store_rows(X)
         positions = np.arange(first, first + k)
-        occupied = np.flatnonzero(self.gram.owner >= 0)
-        owners = self.gram.owner[occupied]
+        self.gram.append(k, _NOBODY, np.empty((k, 0)))
+        self._check_diagonal(positions, self._own(first))
         if self.by_features or isinstance(self.gram, LineGram):
-            self.gram.append(k, occupied[:0], np.empty((k, 0)))
             if self._whole:
                 self._draw(positions)
-            self._check_diagonal(positions, self._own(first))
         else:
-            self.gram.append(k, occupied, np.zeros((k, len(occupied))))
-            self._check_diagonal(positions, self._own(first))
+            occupied = np.flatnonzero(self.gram.owner >= 0)
+            owners = self.gram.owner[occupied]
             step = max(1, BLOCK_ENTRIES // max(1, len(owners)))
             for start in range(0, k if len(owners) else 0, step):
                 part = positions[start : start + step]

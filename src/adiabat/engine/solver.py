@@ -111,10 +111,10 @@ class Step:
 
     def add(self, X: Any) -> IntArray:
         """Store new samples, the rows X (or None), and return their positions."""
-        self._blas.take()
         if X is None:
             return NO_ROWS
         if X.shape[0] > 1:
+            self._blas.take()
             self._solver._wake_threads()
         return self._solver.samples.add(X)
 
@@ -127,6 +127,8 @@ class Step:
         if not (trace or method == "path" or solver._is_fork) and solver.tol == solver.judged_by:
             self._standing = find_standing(solver.machines, changes)
         moving = {key: rows for key, rows in changes.items() if key not in self._standing}
+        if moving:
+            self._blas.take()
         for key in moving:
             machine = solver.machines.get(key)
             self._saved[key] = None if machine is None else machine.snapshot()

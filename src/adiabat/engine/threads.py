@@ -174,6 +174,8 @@ class BlasHold:
     def give_back(self) -> None:
         """Let BLAS have its threads again, unless another holds it."""
         global _threads_before
+        if not (_holders or _threads_before):  # nobody holds it
+            return
         with _lock:
             _holders.discard(self)
             if not _holders:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,8 +58,16 @@ class CSVC:
 
     def classes(self, target: IntArray) -> npt.NDArray[Any]:
         """Labels of the classes present, in their order and in the type that they came in."""
-        labels = label_array([self.label[code] for code in self.codes(target)])
-        return typed_labels(labels, self.label_type)
+        if has_codes(target, self.label):
+            return self._all_classes.copy()
+        return self._labels(self.codes(target))
+
+    @cached_property
+    def _all_classes(self) -> npt.NDArray[Any]:
+        return self._labels(sorted(self.label, key=lambda code: self.label[code]))
+
+    def _labels(self, codes: list[int]) -> npt.NDArray[Any]:
+        return typed_labels(label_array([self.label[code] for code in codes]), self.label_type)
 
     def machines(self, target: IntArray) -> list[Key]:
         """One machine for each pair of classes present."""
