@@ -57,13 +57,22 @@ cdef dict NAMES = {
 }
 
 
-def _places(positions, Py_ssize_t n):
-    """Positions among n, however they are given, as integers; of integers no pass over n."""
+def _starts(positions, Py_ssize_t n, Py_ssize_t n_features):
+    """Where rows of so many features begin, at positions however they are given.
+
+    Of integers no pass over all n is made.
+    """
     if not isinstance(positions, np.ndarray) or positions.dtype != np.int64:
-        return np.arange(n, dtype=np.int64)[positions]
-    if len(positions) and not (0 <= positions.min() and positions.max() < n):
-        raise IndexError("a row is not there")
-    return positions
+        positions = np.arange(n, dtype=np.int64)[positions]
+    cdef const int64_t[:] places = positions
+    cdef Py_ssize_t i
+    starts = np.empty(places.shape[0], dtype=np.int64)
+    cdef int64_t[::1] start = starts
+    for i in range(places.shape[0]):
+        if not 0 <= places[i] < n:
+            raise IndexError(f"there is no row {places[i]} of {n}")
+        start[i] = places[i] * n_features
+    return starts
 
 
 cdef class Rows:
@@ -87,9 +96,8 @@ cdef class Rows:
         self._held = (X, None)
         self.n, self.n_features = rows.shape[0], rows.shape[1]
         if positions is not None:
-            places = _places(positions, self.n)
-            starts = places * self.n_features
-            self._held, self.n, start = (X, starts), len(places), starts
+            starts = _starts(positions, self.n, self.n_features)
+            self._held, self.n, start = (X, starts), len(starts), starts
             self._rows.start = &start[0] if self.n else NULL
         self.nnz = self.n * self.n_features
         self._rows.value = &rows[0, 0] if rows.shape[0] and rows.shape[1] else NULL
