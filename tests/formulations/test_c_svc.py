@@ -51,6 +51,13 @@ def test_classes_are_in_the_order_of_their_labels() -> None:
     assert formulation.machines(TARGET) == [(1, 2), (1, 0), (2, 0)]
 
 
+def test_who_writes_to_classes_changes_no_others() -> None:
+    formulation = CSVC(10.0, LABELS)
+    formulation.classes(TARGET)[0] = "plum"
+    assert formulation.classes(TARGET).tolist() == ["apple", "fig", "pear"]
+    assert formulation.classes(TARGET[:2]).tolist() == ["apple", "pear"]
+
+
 def test_pairs_do_not_change_when_other_classes_come_and_go() -> None:
     formulation = CSVC(1.0, {**LABELS, 3: "date"})
     before = formulation.machines(TARGET)

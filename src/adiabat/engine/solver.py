@@ -129,9 +129,8 @@ class Step:
         moving = {key: rows for key, rows in changes.items() if key not in self._standing}
         if moving:
             self._blas.take()
-        for key in moving:
-            machine = solver.machines.get(key)
-            self._saved[key] = None if machine is None else machine.snapshot()
+        held = solver.machines
+        self._saved = {key: held[key].snapshot() if key in held else None for key in moving}
         if not solver._is_fork:
             solver.groups.follow(solver.samples, solver.machines, changes)
             if solver.samples.is_small and solver._is_large(changes):
@@ -287,10 +286,9 @@ class Solver:
         if pending:
             raise not_optimal(pending[0].machine)
         polished = [run.machine for run in runs if polish(run.machine)]
-        if polished:
-            self.refresh(polished)
-            for machine in polished:
-                machine.update_verdict(self.tol)
+        self.refresh(polished)
+        for machine in polished:
+            machine.update_verdict(self.tol)
         for run in runs:
             if not run.machine.verdict.ok:
                 raise not_optimal(run.machine)

@@ -58,9 +58,8 @@ class CSVC:
 
     def classes(self, target: IntArray) -> npt.NDArray[Any]:
         """Labels of the classes present, in their order and in the type that they came in."""
-        if has_codes(target, self.label):
-            return self._all_classes.copy()
-        return self._labels(self.codes(target))
+        everyone = has_codes(target, self.label)
+        return self._all_classes.copy() if everyone else self._labels(self.codes(target))
 
     @cached_property
     def _all_classes(self) -> npt.NDArray[Any]:
