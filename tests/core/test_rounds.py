@@ -100,8 +100,8 @@ def test_a_face_without_bounds_solves_the_margin_system() -> None:
     rig.rounds.residual[rig.margin] = residual
     before = rig.u.copy()
     assert not rig.rounds.measure(0.5)
-    db, gone, _ = rig.rounds.face(False, False)
-    du = rig.u - before
+    gone, _ = rig.rounds.solve_face(False, False)
+    du, db = rig.u - before, rig.rounds.b
     assert len(gone) == 0 and not du[~rig.in_margin].any()
     np.testing.assert_array_equal(rig.rounds.delta, du)
     np.testing.assert_allclose(rig.K[rig.margin] @ du + db, -residual, atol=1e-9)
@@ -118,7 +118,8 @@ def test_a_face_stops_at_the_bounds(cut: bool) -> None:
     rig.rounds.measure(float(rig.u.sum()))
     du, db = rig.factor.solve(-rig.r[rig.margin], 0.0)
     wanted = before[rig.margin] + du
-    moved_b, gone, short = rig.rounds.face(cut, False)
+    gone, short = rig.rounds.solve_face(cut, False)
+    moved_b = rig.rounds.b
     after = rig.u[rig.margin]
     assert np.all((after >= -1.0) & (after <= 1.0)) and len(gone) >= 1
     assert np.all(np.abs(after[gone]) == 1.0)
@@ -135,6 +136,43 @@ def test_a_face_stops_at_the_bounds(cut: bool) -> None:
     rig.rounds.answer(rig.margin[gone], short)
     expected = rig.block(rig.margin, rig.margin[gone]) @ short
     np.testing.assert_allclose(rig.rounds.residual[rig.margin], expected, atol=EXACT)
+
+
+def test_a_whole_face_ends_where_no_row_of_the_margin_is_outside() -> None:
+    """Rows leave at their bounds until r is 0 on those that stay, and the sum is right."""
+    rig = Rig()
+    rig.rounds.residual[rig.margin] = rig.r[rig.margin]
+    before, d = rig.u.copy(), float(rig.u.sum())
+
+    def refactor(rows: IntArray) -> IntArray:
+        assert rig.factor.rebuild(rig.block(rows, rows), rows).all()
+        return rows[:0]
+
+    assert rig.rounds.face(d, False, refactor)
+    left = rig.factor.rows
+    assert 0 < len(left) < len(rig.margin) and set(left) < set(rig.margin)
+    assert rig.in_margin.nonzero()[0].tolist() == sorted(left)
+    gone = np.setdiff1d(rig.margin, left)
+    assert np.all(np.abs(rig.u[gone]) == 1.0) and np.all(np.abs(rig.u[left]) < 1.0)
+    change = rig.K @ (rig.u - before) + rig.rounds.b
+    np.testing.assert_allclose((rig.r + change)[left], 0.0, atol=1e-9)
+    assert rig.u.sum() == pytest.approx(d, abs=EXACT)
+
+
+def test_the_factor_is_made_anew_where_few_rows_stay() -> None:
+    rig = Rig()
+    stay = rig.margin[:2].copy()
+    asked = []
+    rig.rounds.residual[stay] = 0.5
+
+    def refactor(rows: IntArray) -> IntArray:
+        asked.append(rows.tolist())
+        return rows[1:]
+
+    rig.rounds.leave_margin(np.arange(2, len(rig.margin)), refactor)
+    assert asked == [stay.tolist()]
+    assert rig.in_margin.nonzero()[0].tolist() == sorted(stay)
+    assert rig.rounds.residual[stay].tolist() == [0.5, 0.0]  # the second depends on the first
 
 
 def test_a_look_brings_residuals_up_and_says_what_was_gained() -> None:
@@ -158,17 +196,16 @@ def test_a_look_brings_residuals_up_and_says_what_was_gained() -> None:
     rows = rig.rounds.watch(watched, near, np.inf)
     assert watched[59] and near[59] and not watched[58]
     assert rows.tolist() == [i for i in range(N) if watched[i] and not rig.in_margin[i]]
-    who, without_column = rig.rounds.moved()
-    assert who.tolist() == moved.tolist() and len(without_column) == 0
     old = rig.r[rows].copy()
-    gain = rig.rounds.look(rows, who, 0.2)
+    rig.rounds.shift_b(0.2)
+    gain = rig.rounds.look(rows, lambda samples: pytest.fail("all have columns"))
+    assert not rig.rounds.delta.any()
     assert rig.rounds.rms_change == pytest.approx(np.sqrt(np.mean((rig.r[rows] - old) ** 2)))
     np.testing.assert_allclose(rig.r[watched], fresh[watched], atol=EXACT)
     assert not np.allclose(rig.r[~watched], fresh[~watched])
     # by the trapezoid rule on r, of which b + db / 2 belongs to the constraint
     assert gain == pytest.approx(objective() - before + (b + 0.1) * steps.sum())
-    nobody, _ = rig.rounds.moved()
-    assert len(nobody) == 0 and rig.rounds.look(rows, nobody, 0.0) == 0.0
+    assert rig.rounds.look(rows, lambda samples: pytest.fail("nobody moved")) == 0.0
 
 
 def test_rows_far_from_zero_are_not_looked_at_again() -> None:

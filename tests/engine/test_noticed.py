@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from adiabat import SVC, SVR
+from adiabat._core.rounds import NEGATIVE
 from adiabat.engine import solver as solvers
-from adiabat.engine.exchange import NEGATIVE, Exchange
+from adiabat.engine.exchange import Exchange
 from adiabat.engine.machine import Machine, RowChange
 from adiabat.engine.merged import cancel_pairs
 from adiabat.engine.path import PATIENCE, Path

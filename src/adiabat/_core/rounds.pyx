@@ -30,6 +30,10 @@ from adiabat._core.sums cimport sizes_of, sum_of
 # What sum u may differ from d by rounding, as a part of the sum of |u|: bounds are rounded.
 cdef double SLACK = 2.0 ** -52
 SWEEPS = 60
+# A curvature below minus this part of the diagonal is a fault of the kernel.
+NEGATIVE = 1e-7
+# If less than this part of the margin stays, its factor is made anew.
+cdef double MOST_STAY = 0.75
 
 
 cdef class Rounds:
@@ -40,6 +44,8 @@ cdef class Rounds:
     cdef readonly double missing           # d - sum u
     cdef readonly double rms_change              # root mean square of the last changes of r, scaled
     cdef readonly double strength          # sum sqrt(k) |u|, as of the last `measure`
+    cdef public double b
+    cdef double _delta_b                   # its change since the last look
     cdef double _largest                   # |u|, scaled
     cdef double _at_bound
     cdef double[::1] _delta, _residual
@@ -172,12 +178,42 @@ cdef class Rounds:
 
     # ---- 1. the face ----------------------------------------------------------------------------
 
-    def face(self, bint cut, bint held):
+    def face(self, double d, bint stops, refactor):
+        """The optimum on the face of the present margin; False if no margin is left to hold b.
+
+        Rows that meet a bound leave MARGIN, and the others answer. With `stops` all rows stop
+        where the first one does, once the sum is right. Where few rows stay, `refactor(rows)`
+        makes the factor anew and returns those of them that depend on the others.
+        """
+        cdef bint feasible, holds_b
+        while self._factor.size:
+            feasible, holds_b = self.measure(d), self._factor.holds_b()
+            gone, short = self.solve_face(stops and feasible, not holds_b)
+            if len(gone) == 0:
+                return bool(holds_b)
+            leaving = self._factor.rows[gone]
+            self.leave_margin(gone, refactor)
+            self.answer(leaving, short)
+        return False
+
+    def leave_margin(self, positions, refactor):
+        """Take the rows at positions (ascending) of the factor out of MARGIN."""
+        cdef const long long[::1] members = self._factor.rows, at = positions
+        cdef Py_ssize_t i, s = members.shape[0]
+        for i in range(at.shape[0]):
+            self._inside[members[at[i]]] = False
+        if s - at.shape[0] >= MOST_STAY * s:
+            self._factor.drop_many(positions)
+            return
+        for i in refactor(np.delete(self._factor.rows, positions)):
+            self._residual[i] = 0.0
+
+    def solve_face(self, bint cut, bint held):
         """One solve of the margin system, after `measure`.
 
-        Returns the change of b, the positions in the factor of rows that met a bound, and by how
-        much these moved less than the solution says. With `cut` all stop where the first one does.
-        With `held` b stays, and so does sum u but for rounding.
+        Returns the positions in the factor of rows that met a bound, and by how much these moved
+        less than the solution says. With `cut` all stop where the first one does. With `held` b
+        stays, and so does sum u but for rounding.
         """
         cdef const long long[::1] margin = self._factor.rows
         cdef Py_ssize_t i, row, s = margin.shape[0], n_out = 0
@@ -209,7 +245,9 @@ cdef class Rounds:
                     n_out += 1
                 self._u[row] = new
                 self._residual[row] *= 1.0 - part
-        return part * db, positions[:n_out], shortfall[:n_out]
+        self.b += part * db
+        self._delta_b += part * db
+        return positions[:n_out], shortfall[:n_out]
 
     cdef double _reach(self, Py_ssize_t row, double du) noexcept nogil:
         """The part of du, at least 0, that takes a row to its bound."""
@@ -219,6 +257,10 @@ cdef class Rounds:
         part = ((self._hi[row] if du > 0.0 else self._lo[row]) - self._u[row]) / du
         return part if part > 0.0 else 0.0
 
+    def shift_b(self, double db):
+        """Note that b has changed."""
+        self._delta_b += db
+
     def answer(self, movers, const double[::1] amounts):
         """Residuals of MARGIN rows after rows with columns moved by amounts."""
         cdef const long long[::1] margin = self._factor.rows, moved = movers
@@ -227,7 +269,7 @@ cdef class Rounds:
         cdef Py_ssize_t i
         for i in range(moved.shape[0]):
             coef[slot_of[self._at[moved[i]]]] += amounts[i]
-        self._gram.multiply(coef, change, np.asarray(self._at)[margin])
+        self._gram.multiply(coef, change, self._samples_of(margin))
         for i in range(margin.shape[0]):
             self._residual[margin[i]] += change[i]
 
@@ -256,44 +298,30 @@ cdef class Rounds:
                 count += seen & (inside[i] ^ 1)
         return rows[:count]
 
-    def moved(self):
-        """Rows whose u changed since the last look, and those of them that have no column yet."""
-        cdef const long long[::1] slot_of = self._gram.slot_of
-        cdef Py_ssize_t i, count = 0, lacking = 0
-        rows = np.empty(self._u.shape[0], dtype=np.int64)
-        bare = np.empty(self._u.shape[0], dtype=np.int64)
-        cdef long long[::1] moved = rows, columnless = bare
-        cdef const double[::1] delta = self._delta
-        with nogil:
-            for i in range(delta.shape[0]):
-                moved[count] = i
-                count += delta[i] != 0.0
-            for i in range(count):
-                if slot_of[self._at[moved[i]]] < 0:
-                    columnless[lacking] = moved[i]
-                    lacking += 1
-        return rows[:count], bare[:lacking]
+    def look(self, rows, claim):
+        """Bring r of rows up to date with the changes of u and b since the last look.
 
-    def look(self, rows, moved, double db):
-        """Bring r of rows up to date, where `moved` have their columns and b changed by db.
-
-        Returns the change of the objective, by the trapezoid rule on its gradient r.
+        `claim(samples)` gives columns to those that moved and have none. Returns the change of the
+        objective, by the trapezoid rule on its gradient r.
         """
-        cdef const long long[::1] looked = rows, movers = moved
+        cdef const long long[::1] looked = rows, movers
         cdef const long long[::1] margin = self._factor.rows
-        cdef const long long[::1] slot_of = self._gram.slot_of
+        cdef const long long[::1] slot_of
         cdef Py_ssize_t i, row
-        cdef double gain = 0.0, squares = 0.0
+        cdef double gain = 0.0, squares = 0.0, db = self._delta_b
         cdef double[::1] coef, change
+        self._delta_b = 0.0
+        movers = self._moved(claim)
         if movers.shape[0] == 0 and db == 0.0:
             for i in range(margin.shape[0]):
                 self._r[margin[i]] = self._residual[margin[i]]
             return 0.0
+        slot_of = self._gram.slot_of
         coef, change = np.zeros(self._gram.n_slots), np.empty(looked.shape[0])
         for i in range(movers.shape[0]):
             coef[slot_of[self._at[movers[i]]]] += self._delta[movers[i]]
             gain += self._r[movers[i]] * self._delta[movers[i]]
-        self._gram.multiply(coef, change, np.asarray(self._at)[rows])
+        self._gram.multiply(coef, change, self._samples_of(looked))
         with nogil:
             for i in range(looked.shape[0]):
                 row = looked[i]
@@ -307,6 +335,33 @@ cdef class Rounds:
                 gain += self._r[movers[i]] * self._delta[movers[i]]
                 self._delta[movers[i]] = 0.0
         return 0.5 * gain
+
+    def _moved(self, claim):
+        """Rows whose u changed since the last look; all of them have columns."""
+        cdef const long long[::1] slot_of = self._gram.slot_of
+        cdef Py_ssize_t i, count = 0
+        cdef bint lacking = False
+        rows = np.empty(self._u.shape[0], dtype=np.int64)
+        cdef long long[::1] moved = rows
+        cdef const double[::1] delta = self._delta
+        with nogil:
+            for i in range(delta.shape[0]):
+                moved[count] = i
+                count += delta[i] != 0.0
+            for i in range(count):
+                lacking |= slot_of[self._at[moved[i]]] < 0
+        if lacking:
+            claim(self._samples_of(moved[:count]))
+        return rows[:count]
+
+    cdef object _samples_of(self, const long long[::1] rows):
+        """The samples that rows stand for."""
+        cdef Py_ssize_t i
+        out = np.empty(rows.shape[0], dtype=np.int64)
+        cdef long long[::1] at = out
+        for i in range(rows.shape[0]):
+            at[i] = self._at[rows[i]]
+        return out
 
     # ---- 3. the violators -----------------------------------------------------------------------
 
@@ -330,6 +385,76 @@ cdef class Rounds:
                     much[count] = violation / self._scale[row]
                     count += 1
         return found[:count], amount[:count]
+
+    def exchange(self, rows, samples, double flat):
+        """Move violators to a bound or into MARGIN.
+
+        Returns the least curvature that was met, relative to the diagonal: S_ii / scale_i of the
+        rows, and the pivots of those that joined.
+        """
+        margin = self._factor.rows.copy()
+        cross, own, S, H, scale, least = self.curvature(rows, margin, samples)
+        if least < -NEGATIVE:
+            return least
+        new, between = self.propose(rows, H, flat * scale)
+        joined = self._factor.admit(between, rows[between])
+        least = min(least, self._factor.least_pivot)
+        between = between[joined]
+        self._enter_margin(rows[between], samples)
+        self.place(rows, new, between, margin, cross, own)
+        return least
+
+    def _enter_margin(self, rows, samples):
+        """Rows that joined the factor are in MARGIN, and have columns."""
+        cdef const long long[::1] came = rows, slot_of = self._gram.slot_of
+        cdef Py_ssize_t i
+        cdef bint lacking = False
+        for i in range(came.shape[0]):
+            self._inside[came[i]] = True
+            lacking |= slot_of[self._at[came[i]]] < 0
+        if lacking:
+            samples.slots(self._samples_of(came))
+
+    def curvature(self, rows, margin, samples):
+        """What the objective's curvature is when rows move and MARGIN answers.
+
+        Returns kernel values of rows with MARGIN and among themselves, S and H = S + p'p / z'z
+        (`Factor.prepare`), the diagonal that they are compared with, and the least S_ii as a part
+        of it.
+        """
+        cdef const long long[::1] slot_of = self._gram.slot_of
+        cdef const long long[::1] at = self._samples_of(rows), stand = self._samples_of(margin)
+        cdef Py_ssize_t i, j, k = at.shape[0]
+        cdef double border, least = INFINITY
+        cdef bint lacking = False
+        columns, slots = np.empty(stand.shape[0], dtype=np.int64), np.empty(k, dtype=np.int64)
+        cdef long long[::1] column = columns, slot = slots
+        for j in range(stand.shape[0]):
+            column[j] = slot_of[stand[j]]
+        for i in range(k):
+            slot[i] = slot_of[at[i]]
+            lacking |= slot[i] < 0
+        cross = np.empty((k, stand.shape[0]))
+        samples.draw(np.asarray(at))
+        self._gram.gather(np.asarray(at), columns, cross)
+        if lacking:
+            own = samples.among(np.asarray(at))
+        else:
+            own = np.empty((k, k))
+            self._gram.gather(np.asarray(at), slots, own)
+        S, p = self._factor.prepare(cross, own)
+        H, scale = np.empty((k, k)), np.empty(k)
+        cdef double[:, ::1] schur = S, full = H, among = own
+        cdef double[::1] gap = p, diagonal = scale
+        border = self._factor.border()
+        with nogil:
+            for i in range(k):
+                diagonal[i] = among[i, i] + self._factor.shift
+                if schur[i, i] / diagonal[i] < least:
+                    least = schur[i, i] / diagonal[i]
+                for j in range(k):
+                    full[i, j] = schur[i, j] + gap[i] * (gap[j] / border)
+        return cross, own, S, H, scale, least
 
     def propose(self, rows, H, const double[::1] flat):
         """Where the box problem of rows, min 1/2 d'Hd + r'd, takes their u.

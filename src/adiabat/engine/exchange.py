@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.pairs import Pairs, pairwise_descent
-from adiabat._core.rounds import Rounds
+from adiabat._core.rounds import NEGATIVE, Rounds
 from adiabat.engine.machine import AT_BOUND, SUM_ROUNDINGS, Machine
 from adiabat.engine.merged import Merged
 from adiabat.engine.noise import EPSILON, ROUNDINGS
@@ -37,7 +37,6 @@ from adiabat.typing import FloatArray, IntArray
 
 # Curvature below this part of the diagonal counts as none; below minus NEGATIVE it is a fault.
 FLAT = 1e-12
-NEGATIVE = 1e-7
 # Violators taken into one round, at least and at most; in between, half the margin.
 FEWEST, MOST = 128, 1024
 # Pair moves for each row of a group, and rounds in trouble before single file.
@@ -45,8 +44,6 @@ PAIRS = 20
 REGROUPS = 30
 # Steps in single file for each row, at most.
 MOST_STEPS = 50
-# If less than this part of the margin stays, its factor is made anew.
-MOST_STAY = 0.75
 # Rows are looked at again up to so many times the last changes of r from r = 0; the next changes
 # are smaller, mostly by far.
 REACH = 4.0
@@ -81,7 +78,6 @@ class Exchange:
         self._rounds = Rounds(machine.samples.gram, machine.n, AT_BOUND)
         self._delta, self._residual = self._rounds.delta, self._rounds.residual
         self._pending = np.zeros(machine.n)  # change of r of MARGIN by clipping u to its box
-        self._delta_b = 0.0
         self.accuracy = np.zeros(machine.n)  # the violation accepted, by row
         self.ceiling: FloatArray | None = None  # an upper limit on it
         self.roundings = ROUNDINGS  # so many roundings of f are accepted
@@ -166,7 +162,7 @@ class Exchange:
         if len(leaving):
             leaves = np.zeros(machine.n, dtype=bool)
             leaves[leaving] = True
-            self._remove(np.flatnonzero(leaves[machine.margin]))
+            self._leave_margin(np.flatnonzero(leaves[machine.margin]))
         margin = machine.margin
         if len(margin) and len(outside):
             self._pending[margin] = machine.kernel(margin, outside) @ move
@@ -176,85 +172,56 @@ class Exchange:
     def _face(self) -> bool:
         """Optimum on the face of the present margin; False if no margin is left to hold b."""
         machine, rounds = self.machine, self._rounds
-        while machine.factor.size:
-            feasible, holds_b = rounds.measure(machine.d), machine.factor.holds_b()
-            db, gone, short = rounds.face(self.single_file and feasible, not holds_b)
-            machine.b += db
-            self._delta_b += db
-            if len(gone) == 0:
-                return bool(holds_b)
-            leaving = machine.margin[gone]
-            self._remove(gone)
-            rounds.answer(leaving, short)
-        return False
+        rounds.b = machine.b
+        anchored: bool = rounds.face(machine.d, self.single_file, machine.refactor)
+        machine.b = rounds.b
+        return anchored
 
-    def _remove(self, positions: IntArray) -> None:
+    def _leave_margin(self, positions: IntArray) -> None:
         """Take the rows at positions of the factor out of MARGIN."""
-        machine = self.machine
-        members = machine.margin
-        machine.in_margin[members[positions]] = False
-        if len(members) - len(positions) >= MOST_STAY * len(members):
-            machine.factor.drop_many(positions)
-            return
-        dependent = machine.refactor(members[machine.in_margin[members]])
-        self._residual[dependent] = 0.0
+        self._rounds.leave_margin(positions, self.machine.refactor)
 
     # -- 2. the look -----------------------------------------------------------------------------
 
     def _look(self, rows: IntArray) -> float:
         """Bring the residuals of rows up to date; returns the change of the objective."""
-        machine = self.machine
-        moved, without_column = self._rounds.moved()
-        if len(without_column):
-            machine.samples.slots(machine.at[without_column])
-        gain = self._rounds.look(rows, moved, self._delta_b)
-        self._delta_b = 0.0
+        gain: float = self._rounds.look(rows, self.machine.samples.slots)
         return gain
 
     # -- 3. the violators ------------------------------------------------------------------------
 
     def _exchange(self, rows: IntArray) -> bool:
         """Move violators among rows to a bound or into MARGIN; False if there are none."""
-        machine = self.machine
-        rows, violation = self._rounds.violators(rows, self.accuracy)
+        machine, rounds = self.machine, self._rounds
+        rows, violation = rounds.violators(rows, self.accuracy)
         if len(rows) == 0:
             return False
-        margin = machine.margin.copy()
-        width = 1 if self.single_file else min(self._width, max(FEWEST, len(margin) // 2))
+        width = 1 if self.single_file else min(self._width, max(FEWEST, machine.factor.size // 2))
         rows = most_of(rows, violation, width)
-        at = machine.at[rows]
-        cross = machine.samples.between(at, machine.at[margin])
-        own = machine.samples.among(at)
-        S, p = machine.factor.prepare(cross, own)
-        scale = own.diagonal() + machine.factor.shift
-        self._refuse_negative(float((S.diagonal() / scale).min()))
-        H = S + np.multiply.outer(p, p / machine.factor.border())
         if self.single_file:
-            self._step_aside(rows[0], margin, cross[0], float(S[0, 0] / scale[0]), float(H[0, 0]))
-            return True
-        new, between = self._rounds.propose(rows, H, FLAT * scale)
-        joined = self._join(between, rows)
-        self._rounds.place(rows, new, between[joined], margin, cross, own)
+            self._step_aside(rows)
+        else:
+            self._refuse_negative(rounds.exchange(rows, machine.samples, FLAT))
         return True
 
-    def _step_aside(
-        self, row: int, margin: IntArray, cross: FloatArray, pivot: float, curvature: float
-    ) -> None:
+    def _step_aside(self, one: IntArray) -> None:
         """Move one violator into MARGIN or, if it depends on MARGIN, with it to the first bound.
 
         In the second case f hardly changes on the way (CP01's kappa is about 0): the row and the
         margin rows exchange weight until one of them meets a bound.
         """
-        machine = self.machine
+        machine, row, margin = self.machine, one[0], self.machine.margin.copy()
+        kernel, _, _, H, scales, pivot = self._rounds.curvature(one, margin, machine.samples)
+        self._refuse_negative(pivot)
+        cross, scale, curvature = kernel[0], scales[0], H[0, 0]
         if pivot > machine.factor.dependent:
-            self._join(np.zeros(1, dtype=np.int64), np.array([row]))
+            self._join(np.zeros(1, dtype=np.int64), one)
             self._residual[row] = machine.r[row]
             return
         r, u, lo, hi = machine.r[row], machine.u[row], machine.lo[row], machine.hi[row]
         sign = -1.0 if r > 0.0 else 1.0
         du, db = machine.factor.solve(-sign * cross, -sign)
         step = hi - u if sign > 0 else u - lo
-        scale = machine.samples.diagonal[machine.at[row]] + machine.factor.shift
         if curvature > FLAT * scale:
             step = min(step, abs(r) / curvature)
         step *= longest_step(machine.u[margin], step * du, machine.lo[margin], machine.hi[margin])
@@ -264,9 +231,9 @@ class Exchange:
         machine.u[rows] = new
         self._delta[rows] += new - before
         machine.b += step * db
-        self._delta_b += step * db
+        self._rounds.shift_b(step * db)
         at_bound = (new == machine.lo[rows]) | (new == machine.hi[rows])
-        self._remove(np.flatnonzero(at_bound[:-1]))
+        self._leave_margin(np.flatnonzero(at_bound[:-1]))
 
     def _join(self, chosen: IntArray, rows: IntArray) -> npt.NDArray[np.bool_]:
         machine = self.machine
