@@ -9,8 +9,8 @@
  * rbf. With at most KERNEL_FEW_FEATURES features, d^2 is a sum of squared differences. With more it
  * is ||a||^2 + ||b||^2 - 2 <a, b>, off by about eps (||a||^2 + ||b||^2). The value exp(-gamma d^2)
  * is known to eps max(1, gamma d^2) at best. Where gamma times the former is more than RBF_LOSS
- * times the latter, the entry is summed again, from differences. In data far from zero that holds
- * for nearly all entries. Then differences are summed first, and products only where it is in doubt
+ * times the latter, the entry is summed again, from differences: by itself where such entries are
+ * few, else with its group of rows. In data far from zero that holds for nearly all entries. Then differences are summed first, and products only where it is in doubt
  * which of the two the rule asks for.
  *
  * poly. Where |gamma <a, b> + coef0| is below gamma ||a|| ||b|| / POLY_LOSS, the product is summed
@@ -27,7 +27,11 @@
 #include "kernel_exact_simd.h"
 #include "kernel_sums_simd.h"
 
-enum { PATCH_MOST = PATCH_ROWS * PATCH_LANES };
+enum {
+    PATCH_MOST = PATCH_ROWS * PATCH_LANES,
+    CHAINS = REGISTERS / 2, /* sums side by side of vectors that stand apart, */
+    FEW_FLAGGED = 3         /* if no more than this part of them is flagged */
+};
 
 #define RBF_LOSS 8.0
 #define RBF_SURELY 8.1   /* farther from RBF_LOSS than a product can be off */
@@ -209,6 +213,38 @@ static int poly_bases(ptrdiff_t n, double gamma, double coef0, double norm, cons
     return any != 0;
 }
 
+/* Squared differences summed for some vectors of a patch of dense rows, by their places in it; many
+ * chains side by side, each in the order of a tile. */
+static void some_squares(const patch *t, ptrdiff_t count, const ptrdiff_t *places, double *to)
+{
+    const ptrdiff_t n_features = t->job->rows.n_features, wide = t->wide, each = wide / VEC;
+    for (ptrdiff_t p = 0; p < count; p += CHAINS) {
+        const ptrdiff_t some = count - p < CHAINS ? count - p : CHAINS;
+        const double *row[CHAINS], *column[CHAINS];
+        vec total[CHAINS], sum[CHAINS];
+        UNROLL for (int c = 0; c < CHAINS; c++) {
+            const ptrdiff_t place = places[p + (c < some ? c : 0)];
+            row[c] = t->row[place / each];
+            column[c] = t->panel + place % each * VEC;
+            total[c] = vec_zero();
+        }
+        for (ptrdiff_t j = 0; j < n_features;) {
+            const ptrdiff_t last = n_features - j > SUM_BLOCK ? j + SUM_BLOCK : n_features;
+            UNROLL for (int c = 0; c < CHAINS; c++)
+                sum[c] = vec_zero();
+            for (; j < last; j++)
+                UNROLL for (int c = 0; c < CHAINS; c++)
+                    sum[c] = add_term(TERM_SQUARE, vec_setall(row[c][j]),
+                                      vec_load(column[c] + j * wide), sum[c]);
+            UNROLL for (int c = 0; c < CHAINS; c++)
+                total[c] = vec_add(total[c], sum[c]);
+        }
+        UNROLL for (int c = 0; c < CHAINS; c++)
+            if (c < some)
+                vec_store(to + places[p + c] * VEC, total[c]);
+    }
+}
+
 /* ---- patches ---------------------------------------------------------------------------------- */
 
 static void patch_rbf(patch *t)
@@ -239,12 +275,21 @@ static void patch_rbf(patch *t)
             groups |= (flag[v] != 0 ? 1u : 0u) << (v * VEC / GROUP_ROWS);
     }
     if (flagged) {
-        if (!t->differences_first)
-            patch_sums(t, TERM_SQUARE, groups, t->other);
-        for (ptrdiff_t v = 0; v < t->n_lines * n / VEC; v++)
+        ptrdiff_t places[PATCH_MOST / VEC], count = 0, vectors = t->n_lines * n / VEC;
+        for (ptrdiff_t v = 0; v < vectors; v++) {
+            places[count] = v;
+            count += t->flag[v] != 0;
+        }
+        if (!t->differences_first) {
+            if (!job->rows.feature && !t->by_columns && FEW_FLAGGED * count <= vectors)
+                some_squares(t, count, places, t->other);
+            else
+                patch_sums(t, TERM_SQUARE, groups, t->other);
+        }
+        for (ptrdiff_t p = 0; p < count; p++)
             for (int l = 0; l < VEC; l++)
-                if (t->flag[v] >> l & 1)
-                    t->value[v * VEC + l] = t->other[v * VEC + l];
+                if (t->flag[places[p]] >> l & 1)
+                    t->value[places[p] * VEC + l] = t->other[places[p] * VEC + l];
     }
     t->differences_first = 2 * flagged > t->m * t->k;
 }

@@ -42,6 +42,29 @@ def aims(
     most: float,
     few: float,
 ) -> npt.NDArray[np.float64]: ...
+def are_fine(
+    r: npt.NDArray[np.float64],
+    u: npt.NDArray[np.float64],
+    t: npt.NDArray[np.float64],
+    lo: npt.NDArray[np.float64],
+    hi: npt.NDArray[np.float64],
+    root: npt.NDArray[np.float64],
+    b: float,
+    typical: float,
+    usual: float,
+    enough: float,
+    part: float,
+    most: float,
+    few: float,
+    fine: float,
+) -> bool: ...
+def within(
+    r: npt.NDArray[np.float64],
+    t: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.int64],
+    typical: float,
+    fine: float,
+) -> bool: ...
 def largest_ratio(found: npt.NDArray[np.float64], allowed: npt.NDArray[np.float64]) -> float: ...
 def outside(
     u: npt.NDArray[np.float64], lo: npt.NDArray[np.float64], hi: npt.NDArray[np.float64]

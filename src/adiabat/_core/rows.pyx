@@ -182,6 +182,27 @@ def typical_size(const double[::1] t):
     return size
 
 
+cdef inline double _rounding(double size, double least, double b, double t) noexcept nogil:
+    return EPSILON * ((size if size > least else least) + fabs(b) + fabs(t))
+
+
+cdef inline double _unit(double t, double typical) noexcept nogil:
+    return fabs(t) if fabs(t) > typical else typical
+
+
+cdef inline double _aim(double rounding, double unit, double part, double most, double few
+                        ) noexcept nogil:
+    cdef double aim = part * unit
+    aim = aim if aim < most * rounding else most * rounding
+    return aim if aim > few * rounding else few * rounding
+
+
+cdef inline double _violation(double r, double u, double lo, double hi) noexcept nogil:
+    cdef double low = r if u > lo else 0.0, high = -r if u < hi else 0.0
+    low = low if low > high else high
+    return low if low > 0.0 else 0.0
+
+
 def roundings(const double[::1] u, const double[::1] t, const double[::1] root, double b,
               double typical, double usual, double enough, double[::1] out, sizes=None):
     """out[i] = a rounding of f at row i: eps (size + |b| + |t|).
@@ -192,7 +213,7 @@ def roundings(const double[::1] u, const double[::1] t, const double[::1] root, 
     be too coarse.
     """
     cdef Py_ssize_t i, n = u.shape[0]
-    cdef double total = 0.0, unit, size, least = 0.0
+    cdef double total = 0.0, least = 0.0
     cdef bint coarse = False
     cdef const double[::1] known
     cdef const double* given = NULL
@@ -211,11 +232,8 @@ def roundings(const double[::1] u, const double[::1] t, const double[::1] root, 
         if given == NULL:
             least = usual * total
         for i in range(n):
-            size = given[i] if given != NULL else root[i] * total
-            size = size if size > least else least
-            out[i] = EPSILON * (size + fabs(b) + fabs(t[i]))
-            unit = fabs(t[i]) if fabs(t[i]) > typical else typical
-            coarse |= out[i] > enough * unit
+            out[i] = _rounding(given[i] if given != NULL else root[i] * total, least, b, t[i])
+            coarse |= out[i] > enough * _unit(t[i], typical)
     return coarse
 
 
@@ -226,18 +244,50 @@ def aims(const double[::1] rounding, const double[::1] t, double typical, double
     But not more than `most` roundings of f, and not less than `few` of them.
     """
     cdef Py_ssize_t i
-    cdef double unit
     if t.shape[0] != rounding.shape[0]:
         raise ValueError("rows do not fit")
     out = np.empty(rounding.shape[0])
     cdef double[::1] aim = out
     with nogil:
         for i in range(rounding.shape[0]):
-            unit = fabs(t[i]) if fabs(t[i]) > typical else typical
-            aim[i] = part * unit
-            aim[i] = aim[i] if aim[i] < most * rounding[i] else most * rounding[i]
-            aim[i] = aim[i] if aim[i] > few * rounding[i] else few * rounding[i]
+            aim[i] = _aim(rounding[i], _unit(t[i], typical), part, most, few)
     return out
+
+
+def are_fine(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
+             const double[::1] hi, const double[::1] root, double b, double typical, double usual,
+             double enough, double part, double most, double few, double fine):
+    """Whether no row violates by more than `aims` of `roundings` say, nor, beyond a rounding, by
+    more than `fine` of its unit, and all weights are in their boxes; False also if that is unclear.
+    """
+    cdef Py_ssize_t i, n = u.shape[0]
+    cdef double total = 0.0, rounding, unit, violation
+    cdef bint good = True
+    if not (r.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == root.shape[0] == n):
+        raise ValueError("rows do not fit")
+    typical = typical if typical > 0.0 else fabs(b)
+    with nogil:
+        for i in range(n):
+            total += root[i] * fabs(u[i])
+        for i in range(n):
+            unit = _unit(t[i], typical)
+            rounding = _rounding(root[i] * total, usual * total, b, t[i])
+            violation = _violation(r[i], u[i], lo[i], hi[i])
+            good &= rounding <= enough * unit
+            good &= violation <= _aim(rounding, unit, part, most, few)
+            good &= violation <= rounding or violation <= fine * unit
+            good &= lo[i] <= u[i] <= hi[i]
+    return good
+
+
+def within(const double[::1] r, const double[::1] t, const long long[::1] rows, double typical,
+           double fine):
+    """Whether |r| of rows is at most `fine` of their targets, or of a `typical` one."""
+    cdef Py_ssize_t i
+    for i in range(rows.shape[0]):
+        if not fabs(r[rows[i]]) <= fine * _unit(t[rows[i]], typical):
+            return False
+    return True
 
 
 def largest_ratio(const double[::1] found, const double[::1] allowed):
@@ -269,15 +319,11 @@ def violations(const double[::1] r, const double[::1] u, const double[::1] lo,
                const double[::1] hi):
     """How far each row is from its optimality condition; 0 where it holds."""
     cdef Py_ssize_t i
-    cdef double low, high
     out = np.empty(r.shape[0])
     cdef double[::1] found = out
     with nogil:
         for i in range(r.shape[0]):
-            low = r[i] if u[i] > lo[i] else 0.0
-            high = -r[i] if u[i] < hi[i] else 0.0
-            low = low if low > high else high
-            found[i] = low if low > 0.0 else 0.0
+            found[i] = _violation(r[i], u[i], lo[i], hi[i])
     return out
 
 

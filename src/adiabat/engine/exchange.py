@@ -85,12 +85,17 @@ class Exchange:
         self._descended = False
         self._rises = 0
         self._width = MOST
+        self._bound: tuple[FloatArray | None, ...] = None, None
         self._bind()
         self._enter_boxes()
 
     def _bind(self) -> None:
         """Bind the machine's arrays, which may have been replaced since the last turn."""
         m = self.machine
+        now = m.u, m.r
+        if all(one is other for one, other in zip(now, self._bound, strict=True)):
+            return
+        self._bound = now
         scale = np.sqrt(m.root * m.root + m.factor.shift)
         self._rounds.bind(m.factor, m.u, m.lo, m.hi, m.r, m.at, m.in_margin, m.root, scale)
 

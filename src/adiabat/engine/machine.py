@@ -21,11 +21,13 @@ from adiabat._core.factor import Factor
 from adiabat._core.judge import Looks, verdict
 from adiabat._core.rows import (
     aims,
+    are_fine,
     common_size,
     outside,
     roundings,
     typical_size,
     violations,
+    within,
 )
 from adiabat.certificate import Verdict
 from adiabat.engine.landmarks import Landmarks
@@ -58,6 +60,8 @@ SUM_ROUNDINGS = 8.0
 JUDGED = 32.0
 # A residual, in units of the row's target, below which f needs no more digits.
 FINE = 1e-10
+# A violation above this part of a target is not looked at for rounding: the machine is solved.
+SEEN = 1e-6
 # Kernel values gathered at a time (32 MB).
 BLOCK_ENTRIES = 4_000_000
 
@@ -438,6 +442,18 @@ class Machine:
         """The size of the terms whose rounding b carries: those of the rows that hold it."""
         return float(np.median(self.sizes(holders_of(self.margin, self.n)))) if self.n else 0.0
 
+    def is_fine(self, tol: float) -> bool:
+        """Whether u is feasible and no row violates, but for what `aims` and `fineness` allow."""
+        usual, part = float(self.factor.usual) ** 0.5, AIM * tol
+        return self.imbalance(self.u) == 0.0 and are_fine(
+            self.r, self.u, self.t, self.lo, self.hi, self.root, self.b, self.typical, usual,
+            part / FEWEST, part, ROUNDINGS, FEWEST, FINE,
+        )  # fmt: skip
+
+    def margin_is_fine(self) -> bool:
+        """Whether f of MARGIN needs no more digits."""
+        return within(self.r, self.t, self.margin, self.typical or abs(self.b), FINE)
+
     def fineness(self) -> FloatArray:
         """How far r of each row may be from 0 without an effect on f."""
         return FINE * self.units()
@@ -476,9 +492,12 @@ class Machine:
 
     def is_at_rest(self, touched: IntArray, tol: float) -> bool:
         """Whether rows that came or are to go carry no weight, and none of them violates."""
-        if np.any(self.u[touched]) or np.any(self.in_margin[touched]):
+        u = self.u[touched]
+        if u.any() or self.in_margin[touched].any():
             return False
-        r = self.held_r[touched]
-        found = violations(r, self.u[touched], self.lo[touched], self.hi[touched])
+        found = violations(self.held_r[touched], u, self.lo[touched], self.hi[touched])
+        most = found.max(initial=0.0)
+        if most == 0.0 or most > SEEN * (self.typical or abs(self.b)):
+            return bool(most == 0.0)
         own = self.root[touched] ** 2
-        return bool(not found.any() or np.all(found <= self.noise(tol, own, self.t[touched])))
+        return bool(np.all(found <= self.noise(tol, own, self.t[touched])))

@@ -28,11 +28,9 @@ def polish(machine: Machine) -> bool:
     date. Where all of MARGIN are far outliers nothing is done: to match their r by b would cost all
     other rows their digits.
     """
+    if not machine.factor.holds_b() or machine.margin_is_fine():
+        return False
     margin = machine.margin.copy()
-    if not machine.factor.holds_b():
-        return False
-    if np.all(np.abs(machine.r[margin]) <= machine.fineness()[margin]):
-        return False
     lo, hi = machine.lo[margin], machine.hi[margin]
     before, best = None, np.inf
     for _ in range(SOLVES):

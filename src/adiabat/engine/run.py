@@ -169,6 +169,8 @@ class Run:
     def satisfied(self) -> bool:
         """After the full check: is it done? If not, watch what was found."""
         machine = self.machine
+        if machine.verdict.ok and machine.is_fine(self.tol):
+            return True
         found = violations(machine.r, machine.u, machine.lo, machine.hi)
         rounding = machine.rounding(self.tol)
         aim = machine.aims(self.tol, rounding=rounding)
