@@ -87,18 +87,18 @@ cdef class Moving:
 
     cdef int _watch(self) except -1:
         """Choose the rows to look at; K du_A for them."""
-        role = np.asarray(self._role)
-        resting = np.flatnonzero((role == _LOW) | (role == _HIGH))
-        others = np.flatnonzero((role != _LOW) & (role != _HIGH) & (role != _PINNED))
-        self._horizon = INFINITY
-        if self._n_watch < len(resting):
-            far = np.abs(np.asarray(self._r)[resting]) / np.asarray(self._scale)[resting]
-            order = np.argpartition(far, self._n_watch)
-            self._horizon = far[order[self._n_watch]]
-            resting = resting[order[: self._n_watch]]
-        watched = np.concatenate([resting, others])
+        role, self._horizon = np.asarray(self._role), INFINITY
         if self._n_watch >= len(role):
             watched = np.arange(len(role))
+        else:
+            resting = np.flatnonzero((role == _LOW) | (role == _HIGH))
+            others = np.flatnonzero((role != _LOW) & (role != _HIGH) & (role != _PINNED))
+            if self._n_watch < len(resting):
+                far = np.abs(np.asarray(self._r)[resting]) / np.asarray(self._scale)[resting]
+                order = np.argpartition(far, self._n_watch)
+                self._horizon = far[order[self._n_watch]]
+                resting = resting[order[: self._n_watch]]
+            watched = np.concatenate([resting, others])
         self._watched, self._at_watched = watched, self._at_array[watched]
         np.asarray(self._place)[watched] = np.arange(len(watched))
         self._dr, self._column = np.empty(len(watched)), np.empty(len(watched))

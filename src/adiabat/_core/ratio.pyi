@@ -38,6 +38,16 @@ def rates(
     d: float,
     balance: float,
 ) -> tuple[tuple[FloatArray, FloatArray, FloatArray, FloatArray], float, bool]: ...
+def arrive(
+    u: FloatArray,
+    t: FloatArray,
+    lo: FloatArray,
+    hi: FloatArray,
+    goal: tuple[FloatArray, FloatArray, FloatArray],
+    role: npt.NDArray[np.uint8],
+    in_margin: npt.NDArray[np.uint8],
+    target: FloatArray,
+) -> None: ...
 def next_breakpoint(
     rows: npt.NDArray[np.int64],
     dr: FloatArray,

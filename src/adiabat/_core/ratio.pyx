@@ -101,6 +101,32 @@ def rates(const double[::1] u, const double[::1] t, const double[::1] lo, const 
     return (found[0], found[1], found[2], found[3]), dd, moves or dd != 0.0
 
 
+def arrive(double[::1] u, double[::1] t, double[::1] lo, double[::1] hi, goal,
+           const unsigned char[::1] role, const unsigned char[::1] in_margin,
+           const double[::1] target):
+    """Set the problem, and rows at moving bounds, to their goal to the last bit.
+
+    A weight that met its bound just there may have passed it by rounding: it is put back.
+    """
+    cdef Py_ssize_t i, n = u.shape[0]
+    cdef const double[::1] goal_t, goal_lo, goal_hi
+    goal_t, goal_lo, goal_hi = goal
+    if not (t.shape[0] == lo.shape[0] == hi.shape[0] == role.shape[0] == in_margin.shape[0] ==
+            target.shape[0] == goal_t.shape[0] == goal_lo.shape[0] == goal_hi.shape[0] == n):
+        raise ValueError("rows do not fit")
+    with nogil:
+        for i in range(n):
+            t[i], lo[i], hi[i] = goal_t[i], goal_lo[i], goal_hi[i]
+            if _RISING <= role[i] <= _LEAVING:
+                u[i] = target[i]
+            elif role[i] == _LOW or role[i] == _PINNED:
+                u[i] = lo[i]
+            elif role[i] == _HIGH:
+                u[i] = hi[i]
+            if in_margin[i] or role[i] == _RESTING:
+                u[i] = lo[i] if u[i] < lo[i] else hi[i] if u[i] > hi[i] else u[i]
+
+
 cdef inline void consider(Py_ssize_t i, double way, double rate, double pace, double* eta,
                           Py_ssize_t* row, double* best) noexcept nogil:
     # row i meets its condition at way / rate: is it the first? Of equals that of the largest pace.

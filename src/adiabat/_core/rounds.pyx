@@ -393,7 +393,7 @@ cdef class Rounds:
         rows, and the pivots of those that joined.
         """
         margin = self._factor.rows.copy()
-        cross, own, S, H, scale, least = self.curvature(rows, margin, samples)
+        cross, own, H, scale, least = self.curvature(rows, margin, samples)
         if least < -NEGATIVE:
             return least
         new, between = self.propose(rows, H, flat * scale)
@@ -418,9 +418,9 @@ cdef class Rounds:
     def curvature(self, rows, margin, samples):
         """What the objective's curvature is when rows move and MARGIN answers.
 
-        Returns kernel values of rows with MARGIN and among themselves, S and H = S + p'p / z'z
-        (`Factor.prepare`), the diagonal that they are compared with, and the least S_ii as a part
-        of it.
+        Returns kernel values of rows with MARGIN and among themselves, H = S + p'p / z'z
+        (`Factor.prepare`), the diagonal that it is compared with, and the least S_ii as a part of
+        that.
         """
         cdef const long long[::1] slot_of = self._gram.slot_of
         cdef const long long[::1] at = self._samples_of(rows), stand = self._samples_of(margin)
@@ -454,7 +454,7 @@ cdef class Rounds:
                     least = schur[i, i] / diagonal[i]
                 for j in range(k):
                     full[i, j] = schur[i, j] + gap[i] * (gap[j] / border)
-        return cross, own, S, H, scale, least
+        return cross, own, H, scale, least
 
     def propose(self, rows, H, const double[::1] flat):
         """Where the box problem of rows, min 1/2 d'Hd + r'd, takes their u.

@@ -83,6 +83,7 @@ class Exchange:
         self.roundings = ROUNDINGS  # so many roundings of f are accepted
         self.overshoots = False  # blocks do not converge: a coarse step is wanted
         self._descended = False
+        self._landed: tuple[IntArray, float] | None = None  # rows and b after a coarse step
         self._rises = 0
         self._width = MOST
         self._bound: tuple[FloatArray | None, ...] = None, None
@@ -105,6 +106,7 @@ class Exchange:
         """Rounds until no watched row violates; raises `Stuck`. Rows that move are watched too."""
         machine, rounds = self.machine, self._rounds
         self._bind()
+        self._take_stock()
         self._rounds.start(self._pending)
         feasible = False
         trouble = 0
@@ -216,7 +218,7 @@ class Exchange:
         margin rows exchange weight until one of them meets a bound.
         """
         machine, row, margin = self.machine, one[0], self.machine.margin.copy()
-        kernel, _, _, H, scales, pivot = self._rounds.curvature(one, margin, machine.samples)
+        kernel, _, H, scales, pivot = self._rounds.curvature(one, margin, machine.samples)
         self._refuse_negative(pivot)
         cross, scale, curvature = kernel[0], scales[0], H[0, 0]
         if pivot > machine.factor.dependent:
@@ -332,7 +334,8 @@ class Exchange:
         """The coarse step: rows in pairs, as SMO does, until few are left to move.
 
         Each step moves two rows and reads their kernel values alone, so that thousands find their
-        bound in little time. Who ends between bounds forms the margin, and rounds do the rest.
+        bound in little time. Who ends between bounds forms the margin, and rounds do the rest:
+        `solve` goes on from there. Until then no row has been given a column.
         """
         machine, rounds = self.machine, self._rounds
         self.overshoots, self._descended, self._rises, self._width = False, True, 0, MOST
@@ -358,15 +361,19 @@ class Exchange:
         pairs.descend(COARSE * spread, MOST_PAIRS * len(rows), machine.samples.writer(at))
         self._keep_columns(pairs, at)
         merged.split(pairs.u)
-        new, lo, hi = machine.u[rows], machine.lo[rows], machine.hi[rows]
-        self._delta[rows] += new - before
-        inside = (new > lo) & (new < hi)
+        self._delta[rows] += machine.u[rows] - before
+        self._landed = rows, pairs.middle
+
+    def _take_stock(self) -> None:
+        """Residuals after a coarse step, and the margin that it found."""
+        if self._landed is None:
+            return
+        machine, (rows, middle), self._landed = self.machine, self._landed, None
         self._look(rows)
-        middle = pairs.middle
         machine.b -= middle
         machine.r[rows] -= middle
-        machine.refactor(rows[inside])
-        self._residual[rows] = machine.r[rows]
+        u = machine.u[rows]
+        machine.refactor(rows[(u > machine.lo[rows]) & (u < machine.hi[rows])])
 
     def _keep_columns(self, pairs: Pairs, at: IntArray) -> None:
         """Keep kernel values of rows that end with weight as columns, if all samples took part."""

@@ -350,11 +350,13 @@ class Machine:
         self.before = None
         if len(gone):
             leaving = self.straight.leave(np.sort(gone), self.n)
-            worst = np.array([self.verdict.worst])
-            for rows in (self.factor.rows, weighty, worst if worst[0] >= 0 else None):
+            for rows in (self.factor.rows, weighty):
                 if rows is not None:
                     leaving.renumber(rows)
-            self.verdict = replace(self.verdict, worst=int(worst[0]))
+            if self.verdict.worst >= 0:
+                worst = np.array([self.verdict.worst])
+                leaving.renumber(worst)
+                self.verdict = replace(self.verdict, worst=int(worst[0]))
             self.factor.wipe_removed()
             if self.landmarks is not None:
                 self.landmarks.remove(leaving, self.looks, self.root)

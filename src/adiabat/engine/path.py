@@ -27,16 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.path import Motion
-from adiabat._core.ratio import (
-    HIGH,
-    LEAVING,
-    LOW,
-    PINNED,
-    RESTING,
-    RISING,
-    assign_roles,
-    rates,
-)
+from adiabat._core.ratio import HIGH, LOW, RESTING, arrive, assign_roles, rates
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import AIM, EPSILON
 from adiabat.typing import FloatArray
@@ -188,22 +179,13 @@ class Path:
             machine.factor.drop(int(np.flatnonzero(machine.margin == row)[0]))
             machine.in_margin[row] = False
 
-    def _driven(self) -> npt.NDArray[np.bool_]:
-        """Rows that are RISING, FALLING or LEAVING."""
-        driven: npt.NDArray[np.bool_] = (self._role >= RISING) & (self._role <= LEAVING)
-        return driven
-
     def _arrive(self, goal: tuple[FloatArray, FloatArray, FloatArray]) -> None:
-        """Set the problem, and rows at moving bounds, to their goal to the last bit."""
-        machine, role = self.machine, self._role
-        machine.t[:], machine.lo[:], machine.hi[:] = goal
-        driven = self._driven()
-        machine.u[driven] = self._target[driven]
-        low, high = (role == LOW) | (role == PINNED), role == HIGH
-        machine.u[low], machine.u[high] = machine.lo[low], machine.hi[high]
-        # a weight that met its bound just here may have passed it by rounding
-        met = machine.in_margin | (role == RESTING)
-        machine.u[met] = np.clip(machine.u, machine.lo, machine.hi)[met]
+        """The problem, and rows at moving bounds, are at their goal."""
+        machine = self.machine
+        arrive(
+            machine.u, machine.t, machine.lo, machine.hi, goal, self._role,
+            machine.in_margin.view(np.uint8), self._target,
+        )  # fmt: skip
 
     def _polish(self) -> None:
         """Remove rounding that has added up: r of MARGIN and the sum afresh, and one solve."""

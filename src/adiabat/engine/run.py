@@ -128,20 +128,32 @@ class Run:
         """Whether few rows move and the margin is small: breakpoints are few, and cheap."""
         return not self.carried and self._is_few() and self._is_low_rank()
 
-    def solve(self) -> None:
-        """One turn of exchange on the watched rows."""
+    def descend(self) -> None:
+        """The coarse step, if one goes first. Rows that carry weight then need their columns."""
+        try:
+            self._descend()
+        except Stuck:
+            self.stuck = True
+
+    def _descend(self) -> Exchange:
         machine = self.machine
         if self.exchange is None:
             self.exchange = Exchange(machine, self.tol, self.nearly_there)
+        if self.whole:
+            self.watched[:] = True
+        machine.samples.draw(machine.at[self.watched | machine.in_margin])
+        if self.coarse:
+            self.exchange.descend(np.flatnonzero(self.watched | machine.in_margin))
+            self.coarse = False
+        return self.exchange
+
+    def solve(self) -> None:
+        """One turn of exchange on the watched rows."""
         try:
-            if self.whole:
-                self.watched[:] = True
-            machine.samples.draw(machine.at[self.watched | machine.in_margin])
-            while True:
-                if self.coarse:
-                    self.exchange.descend(np.flatnonzero(self.watched | machine.in_margin))
-                self.exchange.solve(self.watched)
-                self.coarse = self.exchange.overshoots  # not after a coarse step
+            while not self.stuck:
+                exchange = self._descend()
+                exchange.solve(self.watched)
+                self.coarse = exchange.overshoots  # not after a coarse step
                 if not self.coarse:
                     break
             self.whole = self.undecided and self._is_bounded() and self._is_affordable()

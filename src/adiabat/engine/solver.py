@@ -236,7 +236,7 @@ class Solver:
     def _solve(
         self, changes: Mapping[Key, RowChange], method: str, trace: bool, info: SolveInfo
     ) -> None:
-        runs = []
+        runs, waiting = [], []
         for key, change in changes.items():
             machine = self.machines[key]
             first = machine.n - len(change.add_at)
@@ -266,7 +266,8 @@ class Solver:
                 self.samples.complete()
                 self._follow(key, run, trace, info)
             else:
-                run.solve()
+                waiting.append(run)
+        self._exchange(waiting)
         pending = runs
         for _ in range(TURNS if runs else 0):
             for run in pending:
@@ -281,8 +282,7 @@ class Solver:
             pending = [run for run in pending if not run.satisfied()]
             if not pending or any(run.stuck for run in pending):
                 break
-            for run in pending:
-                run.solve()
+            self._exchange(pending)
         if pending:
             raise not_optimal(pending[0].machine)
         polished = [run.machine for run in runs if polish(run.machine)]
@@ -296,6 +296,17 @@ class Solver:
                 info.rounds += run.exchange.rounds
                 info.methods.add("exchange")
                 info.fallbacks += run.exchange.fell_back or run.left_undone
+
+    def _exchange(self, runs: list[Run]) -> None:
+        """A turn of each; columns after coarse steps are made at once, which takes less time."""
+        coarse = [run.machine for run in runs if run.coarse] if len(runs) > 1 else []
+        for run in runs if coarse else ():
+            run.descend()
+        if coarse:
+            rows = [machine.at[machine.u != 0.0] for machine in coarse]
+            self.samples.slots(np.unique(np.concatenate(rows)))
+        for run in runs:
+            run.solve()
 
     def _wake_threads(self) -> None:
         if len(self.samples.gram.panels) * self.samples.n >= CALLED:

@@ -173,7 +173,8 @@ class Plan:
         model, changes = self._model, {}
         affected = set(model.target[stale].tolist())
         for places in (fresh, moved):
-            affected.update(self._known(places)[1].tolist())
+            if len(places):
+                affected.update(self._known(places)[1].tolist())
         for key in self._keys:
             machine: Machine | None = self.solver.machines.get(key)
             if machine is not None and not self.formulation.concerns(key, affected):
