@@ -146,7 +146,7 @@ def test_which_rows_are_bounded(kind: str) -> None:
     row, bounded = ROWS[kind]
     r, u, lo, hi, root, seen = (np.array([value]) for value in row)
     found, furthest = unbounded(
-        r, u, np.ones(1), lo, hi, root, root, seen, np.zeros(1), 1.0, 1.0, 0.0, 1e-14
+        r, u, np.ones(1), lo, hi, root, root, seen, np.zeros(1), 1.0, 1.0, 0.0, 1e-14, np.zeros(1)
     )
     assert len(found) == (0 if bounded else 1)
     assert (furthest > 0.0) == bounded

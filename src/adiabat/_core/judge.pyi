@@ -19,6 +19,7 @@ class Looks:
     slack: FloatArray
     drift: float
     before: float
+    computed: IntArray | None
     n_bounded: int
     furthest: float
     def __init__(self, r: FloatArray, u: FloatArray, b: float) -> None: ...
@@ -57,6 +58,8 @@ def unbounded(
     size: float,
     b: float,
     scale: float,
+    steps: FloatArray,
+    number: npt.NDArray[np.int16] | None = None,
 ) -> tuple[IntArray, float]: ...
 def adds_nothing(
     r: FloatArray, u: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, size: float
@@ -73,4 +76,5 @@ def verdict(
     tol: float,
     roundings: float,
     sizes: FloatArray | None = None,
+    rows: IntArray | None = None,
 ) -> tuple[float, float, float, int, float, float, float, bool]: ...

@@ -18,6 +18,7 @@ cdef enum:
     LEAST = 16          # rows of a part
     LINE = 8            # entries in a line of the cache: what a column by itself costs in a row
     LANES = 8           # sums side by side
+    FOLLOWED = 1 << 14  # rows of a look that one follows at a time
 
 cdef double EPSILON = 2.0 ** -52
 cdef double LOOK_ROUNDINGS = 64.0  # of f that a residual may be off when it is computed
@@ -196,6 +197,7 @@ class Looks:
         self.seen, self.slack = np.zeros(len(r)), np.zeros(len(r))
         self.drift = self.before = self.size = 0.0
         self.n_looks = 0
+        self.computed = None  # rows that were not bounded in the last look, until rows change
         self.n_bounded, self.furthest = 0, 0.0
 
     def copy(self):
@@ -228,22 +230,20 @@ class Looks:
         self.size = max(self.size, float(root @ np.abs(u)))
         self.n_looks += 1
         scale, apart, db = (LOOK_ROUNDINGS + 2.0 * self.n_looks) * EPSILON, root, b - self.b
-        if marks is None:
-            self.r += db
-        else:
+        number, steps = None, np.full(1, db)
+        if marks is not None:
             number, apart, numbers, places = marks
             f, steps = np.empty(len(numbers)), np.full(1 + int(numbers.max(initial=0)), db)
             weigh_rows(panels, moved, places, f)
             steps[numbers] += f
-            self.r += steps[number]
             # each step has the roundings of a product of weights no larger than twice the largest
             scale += 2.0 * self.n_looks * LOOK_ROUNDINGS * EPSILON
         self.b = b
-        doubtful, self.furthest = unbounded(
+        self.computed, self.furthest = unbounded(
             self.r, self.u, t, lo, hi, root, apart, self.seen, self.slack, self.drift, self.size, b,
-            scale)
-        self.n_bounded = len(u) - len(doubtful)
-        return doubtful
+            scale, steps, number)
+        self.n_bounded = len(u) - len(self.computed)
+        return self.computed
 
     def adopt(self, f, t, rows):
         """Residuals of rows whose f - b was computed for the weights and the b of the last look."""
@@ -262,31 +262,78 @@ class Looks:
         return rows[(self.seen[rows] < self.drift) | (self.slack[rows] > 0.0)]
 
 
-def unbounded(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
+cdef struct Follow:
+    # rows of a look: in parts of `step`, whose findings stand where the rows do
+    double* r
+    const double* u
+    const double* t
+    const double* lo
+    const double* hi
+    const double* root
+    const double* apart
+    const double* seen
+    const double* slack
+    const short* number
+    const double* steps
+    double drift, size, b, scale
+    Py_ssize_t n, step
+    long long* rows
+    long long* counts
+    double* furthest
+
+
+cdef void some_follow(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Follow* job = <Follow*> context
+    cdef Py_ssize_t i, k = part * job.step, last = min((part + 1) * job.step, job.n)
+    cdef double r, reach, furthest = 0.0
+    for i in range(part * job.step, last):
+        r = job.r[i] + job.steps[job.number[i] if job.number != NULL else 0]
+        job.r[i] = r
+        reach = job.slack[i] + job.apart[i] * (job.drift - job.seen[i]) + job.scale * (
+            (job.root[i] + job.apart[i]) * job.size + fabs(job.b) + fabs(job.t[i]) + fabs(r))
+        if job.u[i] == 0.0 and (job.lo[i] == 0.0 <= job.hi[i] and r > reach
+                                or job.hi[i] == 0.0 >= job.lo[i] and r < -reach):
+            furthest = reach if reach > furthest else furthest
+        else:
+            job.rows[k] = i
+            k += 1
+    job.counts[part], job.furthest[part] = k - part * job.step, furthest
+
+
+def unbounded(double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
               const double[::1] hi, const double[::1] root, const double[::1] apart,
               const double[::1] seen, const double[::1] slack, double drift, double size, double b,
-              double scale):
+              double scale, const double[::1] steps, const short[::1] number=None):
     """Rows whose residual is to be computed, and the most that another can have moved by.
 
-    `scale` are roundings, relative to the sizes of the terms of f; `apart` is to a landmark.
+    r takes the step of its landmark first, by `number`, or the first one. `scale` are roundings,
+    relative to the sizes of the terms of f; `apart` is to a landmark.
     """
-    cdef Py_ssize_t i, k = 0, n = r.shape[0]
-    cdef double reach, furthest = 0.0
+    cdef Py_ssize_t i, n = r.shape[0], parts = (n + FOLLOWED - 1) // FOLLOWED
+    cdef Follow job
     if not (u.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == root.shape[0]
             == apart.shape[0] == seen.shape[0] == slack.shape[0] == n):
         raise ValueError("rows do not fit")
-    out = np.empty(n, dtype=np.int64)
-    cdef long long[::1] rows = out
+    if steps.shape[0] == 0 or number is not None and number.shape[0] != n:
+        raise ValueError("landmarks do not fit")
+    for i in range(n if number is not None else 0):
+        if not 0 <= number[i] < steps.shape[0]:
+            raise ValueError("a landmark is not there")
+    if n == 0:
+        return np.empty(0, dtype=np.int64), 0.0
+    out, found = np.empty(n, dtype=np.int64), np.empty(parts, dtype=np.int64)
+    most = np.empty(parts)
+    cdef long long[::1] rows = out, counts = found
+    cdef double[::1] furthest = most
+    job.r, job.u, job.t, job.lo, job.hi, job.root = &r[0], &u[0], &t[0], &lo[0], &hi[0], &root[0]
+    job.apart, job.seen, job.slack, job.steps = &apart[0], &seen[0], &slack[0], &steps[0]
+    job.number = &number[0] if number is not None else NULL
+    job.drift, job.size, job.b, job.scale, job.n, job.step = drift, size, b, scale, n, FOLLOWED
+    job.rows, job.counts, job.furthest = &rows[0], &counts[0], &furthest[0]
     with nogil:
-        for i in range(n):
-            reach = slack[i] + apart[i] * (drift - seen[i]) + scale * (
-                (root[i] + apart[i]) * size + fabs(b) + fabs(t[i]) + fabs(r[i]))
-            if u[i] == 0.0 and (lo[i] == 0.0 and r[i] > reach or hi[i] == 0.0 and r[i] < -reach):
-                furthest = reach if reach > furthest else furthest
-            else:
-                rows[k] = i
-                k += 1
-    return out[:k].copy(), furthest
+        share(some_follow, &job, parts)
+    there = [out[i * FOLLOWED: i * FOLLOWED + found[i]] for i in range(parts)]
+    return np.concatenate(there), float(most.max())
 
 
 cdef struct Sums:
@@ -378,11 +425,12 @@ def adds_nothing(const double[::1] r, const double[::1] u, const double[::1] t,
 
 
 def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
-            const double[::1] hi, double d, double b, double tol, double roundings, sizes=None):
+            const double[::1] hi, double d, double b, double tol, double roundings, sizes=None,
+            rows=None):
     """What `adiabat.certificate.judge` finds, in two passes: the fields of its `Verdict`.
 
     `sizes` are sum |k u|, row by row. Without them |f - b| stands for it, which is less: a model
-    that passes, passes with them too.
+    that passes, passes with them too. With `rows`, the others are bounded, and add nothing.
     """
     cdef Py_ssize_t i, j, lane, worst = -1, n = u.shape[0]
     cdef double found, scale, most, rounding = 0.0, allowed = 0.0, residual = 0.0
@@ -396,12 +444,16 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
         raise ValueError("rows do not fit")
     if sizes is not None:
         size = sizes
-        if size.shape[0] != n:
+        if size.shape[0] != n or rows is not None:
             raise ValueError("rows do not fit")
         known = &size[0]
     by.tol, by.rounding, by.b = tol, roundings * EPSILON, b
     by.typical = typical_target(t, b)
     by.size = 0.0 if sizes is None else float(np.median(sizes))
+    if rows is not None:
+        r, u, t = np.asarray(r)[rows], np.asarray(u)[rows], np.asarray(t)[rows]
+        lo, hi = np.asarray(lo)[rows], np.asarray(hi)[rows]
+        n = u.shape[0]
     for lane in range(LANES):
         s.worst[lane] = s.gap[lane] = s.spread[lane] = s.any_r[lane] = s.outside[lane] = 0.0
         s.total[lane] = s.carry[lane] = s.weight[lane] = s.ur[lane] = s.ut[lane] = 0.0
@@ -444,6 +496,8 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
     cdef double gap = 0.0 if s.gap[0] == 0.0 else s.gap[0] / scale
     cdef double gap_allowed = tol + (s.spread[0] / scale if scale > 0.0 else 0.0)
     cdef double off = fabs(s.total[0] + s.carry[0] - d)
+    if rows is not None and worst >= 0:
+        worst = rows[worst]
     cdef double balance = max(
         0.0 if off == 0.0 else off / max(s.weight[0], fabs(d)), s.outside[0])
     return (residual, allowed, rounding, worst, gap, gap_allowed, balance,

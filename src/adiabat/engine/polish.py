@@ -31,7 +31,7 @@ def polish(machine: Machine) -> bool:
     margin = machine.margin.copy()
     if not machine.factor.holds_b():
         return False
-    if np.all(np.abs(machine.r[margin]) <= machine.fineness()[margin]):
+    if np.all(np.abs(machine.r[margin]) <= machine.fineness(margin)):
         return False
     lo, hi = machine.lo[margin], machine.hi[margin]
     before, best = None, np.inf

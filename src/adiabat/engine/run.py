@@ -14,6 +14,7 @@ from adiabat._core.rows import largest_ratio, nonzero, violations
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import FEWEST
+from adiabat.engine.part import Part
 from adiabat.engine.screening import compute_watched
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -131,25 +132,38 @@ class Run:
     def solve(self) -> None:
         """One turn of exchange on the watched rows."""
         machine = self.machine
-        if self.exchange is None:
-            self.exchange = Exchange(machine, self.tol, self.nearly_there)
+        if self.whole:
+            self.watched[:] = True
         try:
-            if self.whole:
-                self.watched[:] = True
-            machine.samples.draw(machine.at[self.watched | machine.in_margin])
-            while True:
-                if self.coarse:
-                    self.exchange.descend(np.flatnonzero(self.watched | machine.in_margin))
-                self.exchange.solve(self.watched)
-                self.coarse = self.exchange.overshoots  # not after a coarse step
-                if not self.coarse:
-                    break
+            if machine.in_part and machine.factor.holds_b() and not self.watched.all():
+                rows = np.flatnonzero(self.watched | machine.in_margin | (machine.u != 0.0))
+                with Part(machine, rows) as part:
+                    watched = self.watched[rows]
+                    self._exchange_on(part, watched)
+                self.watched[rows] = watched
+            else:
+                machine.held_r = machine.held_r.copy() if machine.in_part else machine.held_r
+                self._exchange_on(machine, self.watched)
             self.whole = self.undecided and self._is_bounded() and self._is_affordable()
             self.coarse, self.undecided = self.whole, self.undecided and not self.whole
         except Stuck:
             self.stuck = True  # the full check may still pass
 
-    def _refine(self, found: FloatArray, fine: FloatArray) -> bool:
+    def _exchange_on(self, machine: Machine, watched: BoolArray) -> None:
+        if self.exchange is None:
+            self.exchange = Exchange(machine, self.tol, self.nearly_there)
+        elif self.exchange.machine is not machine:
+            self.exchange.turn_to(machine)
+        machine.samples.draw(machine.at[watched | machine.in_margin])
+        while True:
+            if self.coarse:
+                self.exchange.descend(np.flatnonzero(watched | machine.in_margin))
+            self.exchange.solve(watched)
+            self.coarse = self.exchange.overshoots  # not after a coarse step
+            if not self.coarse:
+                break
+
+    def _refine(self, found: FloatArray, fine: FloatArray, rows: IntArray | slice) -> bool:
         """Whether to refine further: where weights are huge, f shows the roundings that are left.
 
         What it finds are rows that nearly tie with the margin.
@@ -157,7 +171,7 @@ class Run:
         if self.stuck or self.refined == REFINEMENTS or np.all(found <= fine):
             return False
         self._ask_for_more(1.0)
-        self.watched |= found > fine
+        self.watched[rows] |= found > fine
         self.refined += 1
         return True
 
@@ -168,14 +182,16 @@ class Run:
 
     def satisfied(self) -> bool:
         """After the full check: is it done? If not, watch what was found."""
-        machine = self.machine
-        found = violations(machine.r, machine.u, machine.lo, machine.hi)
-        rounding = machine.rounding(self.tol)
-        aim = machine.aims(self.tol, rounding=rounding)
+        machine, computed = self.machine, self.machine.computed()
+        rows = slice(None) if computed is None else computed
+        seen = machine if computed is None else Part(machine, computed)  # others do not violate
+        found = violations(seen.r, seen.u, seen.lo, seen.hi)
+        rounding = seen.rounding(self.tol)
+        aim = seen.aims(self.tol, rounding=rounding)
         worst = largest_ratio(found, aim)
         ok = machine.verdict.ok
-        if ok and worst <= 1.0 and machine.infeasibility() == 0.0:
-            return not self._refine(found, np.maximum(machine.fineness(), rounding))
+        if ok and worst <= 1.0 and seen.infeasibility() == 0.0:
+            return not self._refine(found, np.maximum(seen.fineness(), rounding), rows)
         if ok:
             self.content += 1
             if self.stuck or self.content > REFINEMENTS:
@@ -185,7 +201,8 @@ class Run:
         if worst > 0.5 * self.best:  # no better than before
             machine.refactor(machine.margin)
         self.best = min(worst, self.best)
-        new = np.flatnonzero((found > aim) & ~self.watched)
+        new = np.flatnonzero((found > aim) & ~self.watched[rows])
+        new = new if computed is None else computed[new]
         most = max(SUBSET_LEAST, GROWTH * int(self.watched.sum()))
         if len(new) > most:
             new = np.random.default_rng(len(new)).choice(new, most, replace=False)

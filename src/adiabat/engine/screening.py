@@ -22,6 +22,8 @@ SCREENED = 20_000
 MOST_DOUBTFUL = 0.25
 # Rows that the next look would ask for are kept, unless they are more than one in so many.
 MANY = 32
+# After a fit, columns have values for one in so many rows: those that have least far to go.
+ASKED = 12
 
 
 def start_looking(machine: Machine) -> None:
@@ -54,9 +56,21 @@ def look(machine: Machine) -> bool:
     if np.count_nonzero(near) <= machine.n // MANY:
         samples.draw(at[doubtful[near]])
     looks.adopt(samples.judged(weights, at[doubtful]), machine.t, doubtful)
-    machine.r = looks.r.copy()
     machine.is_bounded = looks.n_bounded > 0
+    # who reads residuals that are bounded reads, and changes, computed ones instead
+    machine.held_r = looks.r if machine.is_bounded else looks.r.copy()
     return True
+
+
+def prepare_to_look(machine: Machine) -> None:
+    """Let columns have values for the rows that looks will ask for first."""
+    looks, samples = machine.looks, machine.samples
+    if looks is None or not samples.in_lines:
+        return
+    apart = machine.root if machine.landmarks is None else machine.landmarks.apart
+    reach = np.abs(looks.r) / np.maximum(apart, np.finfo(float).tiny)
+    some = machine.n // ASKED
+    samples.draw(machine.at[np.argpartition(reach, some)[:some]])
 
 
 def _marks(machine: Machine) -> Any:

@@ -36,7 +36,7 @@ from adiabat.engine.polish import polish
 from adiabat.engine.report import not_optimal
 from adiabat.engine.run import Run
 from adiabat.engine.samples import Samples
-from adiabat.engine.screening import look, start_looking
+from adiabat.engine.screening import look, prepare_to_look, start_looking
 from adiabat.engine.standing import find_standing, is_at_rest
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
@@ -415,6 +415,7 @@ class Solver:
         weighty, nearness = self._weighty(), np.full(self.samples.n, np.inf)
         for machine in self.machines.values():
             place_landmarks(machine)
+            prepare_to_look(machine)
             r = machine.held_r if self.samples.in_lines else machine.r  # bounded ones are far
             np.minimum.at(nearness, machine.at, np.abs(r))
         self.samples.n_read = 0  # a fit reads all rows
