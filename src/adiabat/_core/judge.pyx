@@ -123,13 +123,11 @@ cdef struct RowJob:
 cdef void some_single_rows(void* context, Py_ssize_t part) noexcept nogil:
     cdef RowJob* job = <RowJob*> context
     cdef Py_ssize_t i, k
-    cdef double total
-    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
-        total = 0.0
-        for k in range(job.n_runs):
-            total += dot(job.lengths[k], <const double*> job.tops[k] + job.rows[i] * job.line,
-                         <const double*> job.weights[k])
-        job.out[i] = total
+    # run by run: rows that stand together share pages of memory
+    for k in range(job.n_runs):
+        for i in range(part * job.step, min((part + 1) * job.step, job.n)):
+            job.out[i] += dot(job.lengths[k], <const double*> job.tops[k] + job.rows[i] * job.line,
+                              <const double*> job.weights[k])
 
 
 def weigh_rows(panels, const double[::1] weights, const long long[::1] rows, double[::1] out):

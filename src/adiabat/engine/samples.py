@@ -323,10 +323,11 @@ class Samples:
         if not isinstance(gram, LineGram) or self._whole:
             weigh_rows(gram.panels, weights, gram.lines(positions), f)
             return f
-        lined = gram.line_of[positions] >= 0
-        near, far = np.flatnonzero(lined), np.flatnonzero(~lined)
+        lines = gram.line_of[positions]
+        order = np.argsort(lines, kind="stable")  # as they stand in memory
+        far, near = np.split(order, [np.count_nonzero(lines < 0)])
         there = np.empty(len(near))
-        weigh_rows(gram.panels, weights, gram.lines(positions[near]), there)
+        weigh_rows(gram.panels, weights, lines[near], there)
         f[near] = there
         f[far] = self._read(weights, positions[far])
         return f

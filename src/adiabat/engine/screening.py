@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from adiabat._core.judge import Looks
+from adiabat.engine.landmarks import TINY
 from adiabat.engine.machine import Machine
 from adiabat.typing import BoolArray
 
@@ -68,7 +69,7 @@ def prepare_to_look(machine: Machine) -> None:
     if looks is None or not samples.in_lines:
         return
     apart = machine.root if machine.landmarks is None else machine.landmarks.apart
-    reach = np.abs(looks.r) / np.maximum(apart, np.finfo(float).tiny)
+    reach = np.abs(looks.r) / np.maximum(apart, TINY)
     some = machine.n // ASKED
     samples.draw(machine.at[np.argpartition(reach, some)[:some]])
 
