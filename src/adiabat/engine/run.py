@@ -28,9 +28,9 @@ MOST_PRODUCTS, EACH_VALUE = 5e9, 16
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
 # Where the judge computes few rows, so does a turn.
-WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 4096
-# Rows from which it is guessed how far the nearest are.
-WATCH_GUESS = 512
+WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 2048
+# Rows from which it is guessed how far the nearest are, and how many of the nearest are among them.
+WATCH_GUESS, WATCH_COUNT = 512, 16
 # A batch larger than this part of the machine is grown from a random part of it.
 SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # Where the margin is less than the SMALL_MARGIN-th part of the rows with weight, the path goes
@@ -89,7 +89,7 @@ class Run:
             distance = np.abs(machine.r)
             distance[machine.in_margin] = np.inf
             # about that many: how far the nearest are is guessed from every few rows
-            guess = np.sort(distance[:: max(1, n // WATCH_GUESS)])
+            guess = np.sort(distance[:: max(1, min(n // WATCH_GUESS, size // WATCH_COUNT))])
             np.less_equal(distance, guess[len(guess) * size // n], out=watched)
         watched[touched] = True
         return watched

@@ -15,6 +15,7 @@ import numpy as np
 from adiabat._core.judge import Looks
 from adiabat.engine.landmarks import TINY
 from adiabat.engine.machine import Machine
+from adiabat.engine.samples import LEFT_LINES
 from adiabat.typing import BoolArray
 
 # Rows from which on the judge may bound some; with fewer, to compute all costs as little.
@@ -23,8 +24,6 @@ SCREENED = 20_000
 MOST_DOUBTFUL = 0.25
 # Rows that the next look would ask for are kept, unless they are more than one in so many.
 MANY = 32
-# After a fit, columns have values for one in so many rows: those that have least far to go.
-ASKED = 12
 
 
 def start_looking(machine: Machine) -> None:
@@ -64,13 +63,13 @@ def look(machine: Machine) -> bool:
 
 
 def prepare_to_look(machine: Machine) -> None:
-    """Let columns have values for the rows that looks will ask for first."""
+    """Let columns have values for the rows that looks will ask for first, as many as are kept."""
     looks, samples = machine.looks, machine.samples
     if looks is None or not samples.in_lines:
         return
     apart = machine.root if machine.landmarks is None else machine.landmarks.apart
     reach = np.abs(looks.r) / np.maximum(apart, TINY)
-    some = machine.n // ASKED
+    some = machine.n // LEFT_LINES
     samples.draw(machine.at[np.argpartition(reach, some)[:some]])
 
 
@@ -82,7 +81,8 @@ def _marks(machine: Machine) -> Any:
     rows = marks.rows()
     samples.draw(machine.at[rows])
     lines = samples.gram.lines(machine.at[rows])
-    return marks.number, marks.apart, marks.stands[rows], lines
+    order = np.argsort(lines)  # as they stand in memory
+    return marks.number, marks.apart, marks.stands[rows[order]], lines[order]
 
 
 def compute_watched(machine: Machine, watched: BoolArray) -> None:
