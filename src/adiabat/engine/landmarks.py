@@ -22,7 +22,7 @@ from adiabat.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adiabat.engine.machine import Machine
 
-# Landmarks, and how many are chosen at a time: rows far from those there are, and near r = 0.
+# Landmarks, and how many are chosen at a time: rows that are far from those there are, for their r.
 LANDMARKS, AT_ONCE = 2048, 128
 # After so many, rows whose r is beyond so many times the distance seek no nearer one: no update
 # moves them as far.
@@ -78,7 +78,7 @@ def place_landmarks(machine: Machine) -> None:
     rng = np.random.default_rng(0)  # the same data give the same model
     step = max(1, BLOCK_ENTRIES // AT_ONCE)
     for first in range(0, LANDMARKS, AT_ONCE):
-        likely = square / np.maximum(square + r_square, TINY)
+        likely = np.sqrt(square / np.maximum(square + r_square, TINY))
         likely[marks.stands > 0] = 0.0  # a landmark keeps its number
         total = float(likely.sum())
         if not total > 0.0:
