@@ -13,10 +13,11 @@ import pytest
 from adiabat import SVC, SVR
 from adiabat.engine import solver as solvers
 from adiabat.engine.exchange import NEGATIVE, Exchange
-from adiabat.engine.machine import Machine, RowChange
+from adiabat.engine.machine import Machine
 from adiabat.engine.merged import cancel_pairs
 from adiabat.engine.path import PATIENCE, Path
 from adiabat.engine.polish import polish
+from adiabat.engine.row_change import RowChange
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import make_kernel
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from adiabat.engine.machine import NO_ROWS, Machine
+from adiabat.engine.machine import Machine
 from adiabat.engine.noise import EPSILON, ROUNDINGS
+from adiabat.engine.row_change import NO_ROWS
 from adiabat.typing import FloatArray
 
 # A row whose k(x, x) is so many times the typical one is far: its r may be nothing but rounding.

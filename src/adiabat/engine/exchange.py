@@ -78,7 +78,6 @@ class Exchange:
         self.single_file = False
         self.fell_back = False
         self._delta_b = 0.0
-        self.ceiling: FloatArray | None = None  # an upper limit on it
         self.roundings = ROUNDINGS  # so many roundings of f are accepted
         self.overshoots = False  # blocks do not converge: a coarse step is wanted
         self._descended = False
@@ -151,8 +150,6 @@ class Exchange:
     def _set_accuracy(self) -> None:
         """Set the violations accepted, from the present weights."""
         self.accuracy = self.machine.aims(self.tol, self.roundings)
-        if self.ceiling is not None:
-            np.minimum(self.accuracy, self.ceiling, out=self.accuracy)
         self._rounds.set_unseen(self.accuracy)
         self._strength = self._rounds.strength
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.judge import Looks
+from adiabat._core.looks import Looks
 from adiabat.engine.noise import EPSILON
 from adiabat.engine.room import Leaving, Room
 from adiabat.typing import FloatArray, IntArray
@@ -68,13 +68,11 @@ class Landmarks:
         leaving.close(self, _BY_ROW)
 
 
-def place_landmarks(machine: Machine) -> None:
+def place_landmarks(machine: Machine, looks: Looks) -> Landmarks:
     """Choose landmarks among the rows of a machine, and find the nearest of every row."""
     samples, at = machine.samples, machine.at
-    if machine.looks is None or not samples.in_lines:
-        return
     marks, own = Landmarks(machine.root), samples.diagonal
-    square, r_square = machine.root**2, machine.looks.r**2
+    square, r_square = machine.root**2, looks.r**2
     rng = np.random.default_rng(0)  # the same data give the same model
     step = max(1, BLOCK_ENTRIES // AT_ONCE)
     for first in range(0, LANDMARKS, AT_ONCE):
@@ -98,5 +96,5 @@ def place_landmarks(machine: Machine) -> None:
             square[rows[nearer]] = least[nearer]
             marks.number[rows[nearer]] = marks.stands[chosen[best[nearer]]]
     marks.apart = np.sqrt(square)
-    machine.looks.write_down(machine.root, np.arange(machine.n))
-    machine.landmarks = marks
+    looks.write_down(machine.root, np.arange(machine.n))
+    return marks

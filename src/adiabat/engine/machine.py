@@ -12,13 +12,14 @@ into its box, and no violator left.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from adiabat._core.factor import Factor
-from adiabat._core.judge import Looks, verdict
+from adiabat._core.judge import verdict
+from adiabat._core.looks import Looks
 from adiabat._core.rows import (
     aims,
     common_size,
@@ -40,6 +41,7 @@ from adiabat.engine.noise import (
     usual_diagonal,
 )
 from adiabat.engine.room import Room
+from adiabat.engine.row_change import NO_ROWS, RowChange
 from adiabat.engine.samples import Samples
 from adiabat.engine.straight import Straight
 from adiabat.typing import BoolArray, FloatArray, IntArray
@@ -61,45 +63,11 @@ FINE = 1e-10
 # Kernel values gathered at a time (32 MB).
 BLOCK_ENTRIES = 4_000_000
 
-NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 NO_KERNEL: FloatArray = np.empty((0, 0))
 #: Arrays of a machine with an entry for each row, and of what the judge knows of them.
 BY_ROW = ("at", "t", "lo", "hi", "u", "held_r", "root", "in_margin")
 LOOKED = ("r", "u", "seen", "slack")
 SINGLE = ("b", "verdict", "typical", "common", "judged_by_sizes", "strength_seen", "small_shift")
-
-
-def no_rows() -> IntArray:
-    """No rows, or places, as the default of a field."""
-    return NO_ROWS
-
-
-def no_values() -> FloatArray:
-    """No values, as the default of a field."""
-    return np.empty(0)
-
-
-@dataclass(frozen=True)
-class RowChange:
-    """What happens to the rows of one machine in one update."""
-
-    remove: IntArray = field(default_factory=no_rows)
-    add_at: IntArray = field(default_factory=no_rows)
-    add_t: FloatArray = field(default_factory=no_values)
-    add_lo: FloatArray = field(default_factory=no_values)
-    add_hi: FloatArray = field(default_factory=no_values)
-    add_u: FloatArray | None = None  # where they start; at 0 by default
-    add_margin: IntArray = field(default_factory=no_rows)  # which of them start in MARGIN
-    rebound: IntArray = field(default_factory=no_rows)
-    rebound_t: FloatArray = field(default_factory=no_values)
-    rebound_lo: FloatArray = field(default_factory=no_values)
-    rebound_hi: FloatArray = field(default_factory=no_values)
-    d: float | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of rows touched."""
-        return len(self.remove) + len(self.add_at) + len(self.rebound)
 
 
 @dataclass(frozen=True)

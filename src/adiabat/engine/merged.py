@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from adiabat.engine.machine import NO_ROWS, Machine
+from adiabat.engine.machine import Machine
+from adiabat.engine.row_change import NO_ROWS
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
 

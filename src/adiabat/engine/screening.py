@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from adiabat._core.judge import Looks
-from adiabat.engine.landmarks import TINY
+from adiabat._core.looks import Looks
+from adiabat.engine.landmarks import TINY, place_landmarks
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import LEFT_LINES
 from adiabat.typing import BoolArray
@@ -63,12 +63,12 @@ def look(machine: Machine) -> bool:
 
 
 def prepare_to_look(machine: Machine) -> None:
-    """Let columns have values for the rows that looks will ask for first, as many as are kept."""
+    """Place landmarks, and let columns have values for the rows that looks will ask for first."""
     looks, samples = machine.looks, machine.samples
     if looks is None or not samples.in_lines:
         return
-    apart = machine.root if machine.landmarks is None else machine.landmarks.apart
-    reach = np.abs(looks.r) / np.maximum(apart, TINY)
+    machine.landmarks = place_landmarks(machine, looks)
+    reach = np.abs(looks.r) / np.maximum(machine.landmarks.apart, TINY)
     some = machine.n // LEFT_LINES
     samples.draw(machine.at[np.argpartition(reach, some)[:some]])
 
