@@ -12,7 +12,8 @@ from sklearn.datasets import make_classification, make_moons
 
 from adiabat.engine import exchange
 from adiabat.engine.exchange import Exchange, Stuck, longest_step
-from adiabat.engine.machine import Machine, RowChange
+from adiabat.engine.machine import Machine
+from adiabat.engine.row_change import RowChange
 from adiabat.engine.samples import Samples
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import make_kernel

@@ -14,10 +14,11 @@ from adiabat import SVC, SVR
 from adiabat._core.rounds import NEGATIVE
 from adiabat.engine import solver as solvers
 from adiabat.engine.exchange import Exchange
-from adiabat.engine.machine import Machine, RowChange
+from adiabat.engine.machine import Machine
 from adiabat.engine.merged import cancel_pairs
 from adiabat.engine.path import PATIENCE, Path
 from adiabat.engine.polish import polish
+from adiabat.engine.row_change import RowChange
 from adiabat.errors import IndefiniteKernelError
 from adiabat.kernels import make_kernel
 

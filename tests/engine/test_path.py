@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from adiabat.engine import path as engine_path
-from adiabat.engine.machine import RowChange
 from adiabat.engine.path import Breakpoint, Path
+from adiabat.engine.row_change import RowChange
 from adiabat.kernels import make_kernel
 from engine.rig import PAIR, Rig
 

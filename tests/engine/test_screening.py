@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from adiabat import SVC, SVR
-from adiabat._core.judge import Looks, unbounded, weigh_rows
+from adiabat._core.judge import verdict, weigh_rows
+from adiabat._core.looks import Looks, unbounded
 from adiabat.engine import run, screening
 from adiabat.engine.machine import Machine
+from adiabat.engine.row_change import RowChange
 from adiabat.kernels import make_kernel
 from engine.rig import Rig
 
@@ -48,14 +50,14 @@ def assert_bounded(machine: Machine, tol: float) -> None:
     """Each r is within what it can have moved by, and the verdict is that on all of them."""
     looks, held = machine.looks, machine.held_r.copy()
     assert looks is not None and machine.verdict.n_bounded == looks.n_bounded
-    verdict, found = machine.verdict, (looks.seen.copy(), looks.drift)
+    said, found = machine.verdict, (looks.seen.copy(), looks.drift)
     expected, r = judged_in_full(machine, tol)
     off = np.abs(held - r)
     assert np.all(off <= machine.root * (found[1] - found[0]) + 1e-11)
-    assert verdict.ok and expected.ok
-    assert verdict.residual == pytest.approx(expected.residual, abs=1e-12)
-    assert verdict.gap == pytest.approx(expected.gap, abs=1e-12)
-    assert float(off.max()) <= verdict.moved + 1e-11
+    assert said.ok and expected.ok
+    assert said.residual == pytest.approx(expected.residual, abs=1e-12)
+    assert said.gap == pytest.approx(expected.gap, abs=1e-12)
+    assert float(off.max()) <= said.moved + 1e-11
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
@@ -137,6 +139,8 @@ ROWS = {
     "weight, far": ([2.0, 0.5, 0.0, 1.0, 1.0, 0.0], False),
     "weight, far below": ([-2.0, -0.5, -1.0, 0.0, 1.0, 0.0], False),
     "never computed": ([2.0, 0.0, 0.0, 1.0, 1.0, -np.inf], False),
+    "outside of its box": ([2.0, 0.0, 0.0, -1.0, 1.0, 0.0], False),
+    "infinite": ([np.inf, 0.0, 0.0, 1.0, 1.0, 0.0], False),
     "not a number": ([np.nan, 0.0, 0.0, 1.0, 1.0, 0.0], False),
 }
 
@@ -146,10 +150,50 @@ def test_which_rows_are_bounded(kind: str) -> None:
     row, bounded = ROWS[kind]
     r, u, lo, hi, root, seen = (np.array([value]) for value in row)
     found, furthest = unbounded(
-        r, u, np.ones(1), lo, hi, root, root, seen, np.zeros(1), 1.0, 1.0, 0.0, 1e-14
+        r, u, np.ones(1), lo, hi, root, root, seen, np.zeros(1), 1.0, 1.0, 0.0, 1e-14, np.zeros(1)
     )
     assert len(found) == (0 if bounded else 1)
     assert (furthest > 0.0) == bounded
+
+
+def test_rows_take_the_steps_of_their_landmarks_first() -> None:
+    n = 40_000  # several parts
+    rng = np.random.default_rng(4)
+    r, steps = rng.uniform(0.5, 3.0, n), np.array([0.25, -0.5, 1.0])
+    number = rng.integers(0, 3, n).astype(np.int16)
+    zeros, ones = np.zeros(n), np.ones(n)
+    expected = r + steps[number]
+    given = zeros, ones, zeros, ones, ones, ones, zeros, zeros, 1.0, 1.0, 0.0, 1e-14, steps
+    found, furthest = unbounded(r, *given, number)
+    np.testing.assert_array_equal(r, expected)
+    np.testing.assert_array_equal(found, np.flatnonzero(expected <= 1.0 + 1e-12))
+    assert 1.0 < furthest < 1.0 + 1e-12
+    with pytest.raises(ValueError, match="a landmark is not there"):
+        unbounded(r, *given, number + np.int16(1))
+
+
+def test_a_verdict_on_rows_that_were_not_bounded_is_that_on_all() -> None:
+    rng = np.random.default_rng(6)
+    n = 200
+    u, lo, hi = np.zeros(n), np.zeros(n), np.ones(n)
+    u[:20], lo[:10], u[:10] = 0.5, -1.0, -0.5
+    t, r = np.ones(n), np.where(np.arange(n) < 20, 1e-9 * rng.standard_normal(n), 2.0)
+    t[50:] = 3.0  # the typical target is that of all
+    whole = verdict(r, u, t, lo, hi, 0.0, 0.3, 1e-6, 32.0)
+    rows = np.array([*range(20), 77])
+    part = verdict(r, u, t, lo, hi, 0.0, 0.3, 1e-6, 32.0, rows=rows)
+    np.testing.assert_allclose(part, whole, rtol=1e-12)
+    r[77] = -1.0
+    assert verdict(r, u, t, lo, hi, 0.0, 0.3, 1e-6, 32.0, rows=rows)[3] == 77
+
+
+def test_after_a_change_the_verdict_is_that_of_all_rows() -> None:
+    machine = started().machine
+    assert machine.looks is not None
+    machine.is_bounded, machine.looks.computed = True, np.arange(3)
+    assert machine.computed() is not None
+    machine.begin(RowChange(remove=np.arange(1)))
+    assert machine.is_bounded and machine.computed() is None
 
 
 def test_drift_is_the_length_that_w_has_moved() -> None:

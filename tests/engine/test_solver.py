@@ -18,8 +18,8 @@ from adiabat._core.gram import PANEL_WIDTH
 from adiabat.engine import threads as blas_threads
 from adiabat.engine.exchange import Exchange
 from adiabat.engine.interrupts import deferred_interrupts
-from adiabat.engine.machine import RowChange
 from adiabat.engine.path import Path
+from adiabat.engine.row_change import RowChange
 from adiabat.engine.solver import SolveInfo, Solver
 from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.formulations.c_svc import CSVC

@@ -20,7 +20,6 @@ cdef enum:
     LANES = 8           # sums side by side
 
 cdef double EPSILON = 2.0 ** -52
-cdef double LOOK_ROUNDINGS = 64.0  # of f that a residual may be off when it is computed
 cdef double SUM_ROUNDINGS = 8.0    # of the weights that their sum may be off
 
 
@@ -122,13 +121,11 @@ cdef struct RowJob:
 cdef void some_single_rows(void* context, Py_ssize_t part) noexcept nogil:
     cdef RowJob* job = <RowJob*> context
     cdef Py_ssize_t i, k
-    cdef double total
-    for i in range(part * job.step, min((part + 1) * job.step, job.n)):
-        total = 0.0
-        for k in range(job.n_runs):
-            total += dot(job.lengths[k], <const double*> job.tops[k] + job.rows[i] * job.line,
-                         <const double*> job.weights[k])
-        job.out[i] = total
+    # run by run: rows that stand together share pages of memory
+    for k in range(job.n_runs):
+        for i in range(part * job.step, min((part + 1) * job.step, job.n)):
+            job.out[i] += dot(job.lengths[k], <const double*> job.tops[k] + job.rows[i] * job.line,
+                              <const double*> job.weights[k])
 
 
 def weigh_rows(panels, const double[::1] weights, const long long[::1] rows, double[::1] out):
@@ -175,118 +172,6 @@ def weigh_rows(panels, const double[::1] weights, const long long[::1] rows, dou
     job.step = max(LEAST, PART // max(1, total))
     with nogil:
         share(some_single_rows, &job, (job.n + job.step - 1) // job.step)
-
-
-class Looks:
-    """Residuals as the judge last computed them, and how far they may have moved since.
-
-    f(x_i) = <w, phi(x_i)> + b, so that |change of r_i - change of b| <= sqrt k(x_i, x_i) |change of
-    w|, and |change of w|^2 = d'Kd for the change d of u. `drift` sums these lengths from look to
-    look, `seen` is what it was when r_i was computed. The same holds between two rows: r_i follows
-    a landmark c whose f is computed in every look, and phi(x_i) - phi(x_c) stands for phi(x_i).
-    A row without weight, whose r is farther from 0 than it can have moved, on the side that its
-    bound asks for, has no violation and no part in any sum of a verdict: it is bounded, and need
-    not be computed. All others are.
-
-    All of it is the judge's own: weights as it knew them, residuals as it computed them.
-    """
-
-    def __init__(self, r, u, double b):
-        self.r, self.u, self.b = r.copy(), u.copy(), b
-        self.seen, self.slack = np.zeros(len(r)), np.zeros(len(r))
-        self.drift = self.before = self.size = 0.0
-        self.n_looks = 0
-        self.n_bounded, self.furthest = 0, 0.0
-
-    def copy(self):
-        """The same looks, to go on from; arrays are shared until they are replaced."""
-        other = Looks(self.r[:0], self.u[:0], self.b)
-        other.__dict__.update(self.__dict__)
-        return other
-
-    def changed(self, u):
-        """Rows whose weights differ from those of the last look, and by how much."""
-        rows = np.flatnonzero(u != self.u)
-        return rows, u[rows] - self.u[rows]
-
-    def look(self, panels, moved, lines, rows, u, t, lo, hi, root, double b, marks=None):
-        """Look at weights u and b: the rows whose residual is to be computed, not being bounded.
-
-        `rows` are those that `changed(u)` gave, `lines` where they are in the panels, and `moved`
-        their changes by column. `marks` are: by row the number of its landmark, 0 for none, and
-        how far that is; the numbers of the landmarks, and where these are in the panels.
-        """
-        change = u[rows] - self.u[rows]
-        f = np.empty(len(rows))
-        weigh_rows(panels, moved, lines, f)
-        sizes = float(root[rows] @ np.abs(change))
-        # the rounding of the product, and of its sums, is no more than this
-        square = max(0.0, float(change @ f)) + (len(rows) + 64.0) * 4.0 * EPSILON * sizes * sizes
-        self.before = self.drift
-        self.drift += (1.0 + 1e-9) * square ** 0.5
-        self.u[rows] = u[rows]
-        self.size = max(self.size, float(root @ np.abs(u)))
-        self.n_looks += 1
-        scale, apart, db = (LOOK_ROUNDINGS + 2.0 * self.n_looks) * EPSILON, root, b - self.b
-        if marks is None:
-            self.r += db
-        else:
-            number, apart, numbers, places = marks
-            f, steps = np.empty(len(numbers)), np.full(1 + int(numbers.max(initial=0)), db)
-            weigh_rows(panels, moved, places, f)
-            steps[numbers] += f
-            self.r += steps[number]
-            # each step has the roundings of a product of weights no larger than twice the largest
-            scale += 2.0 * self.n_looks * LOOK_ROUNDINGS * EPSILON
-        self.b = b
-        doubtful, self.furthest = unbounded(
-            self.r, self.u, t, lo, hi, root, apart, self.seen, self.slack, self.drift, self.size, b,
-            scale)
-        self.n_bounded = len(u) - len(doubtful)
-        return doubtful
-
-    def adopt(self, f, t, rows):
-        """Residuals of rows whose f - b was computed for the weights and the b of the last look."""
-        self.r[rows] = f + (self.b - t[rows])
-        self.seen[rows], self.slack[rows] = self.drift, 0.0
-        return self.r[rows]
-
-    def write_down(self, apart, rows):
-        """Write down what rows may have moved by, before they follow other landmarks."""
-        rows = rows[np.isfinite(self.seen[rows])]
-        self.slack[rows] += apart[rows] * (self.drift - self.seen[rows])
-        self.seen[rows] = self.drift
-
-    def stale(self, rows):
-        """Those of the rows that were not computed in the last look."""
-        return rows[(self.seen[rows] < self.drift) | (self.slack[rows] > 0.0)]
-
-
-def unbounded(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
-              const double[::1] hi, const double[::1] root, const double[::1] apart,
-              const double[::1] seen, const double[::1] slack, double drift, double size, double b,
-              double scale):
-    """Rows whose residual is to be computed, and the most that another can have moved by.
-
-    `scale` are roundings, relative to the sizes of the terms of f; `apart` is to a landmark.
-    """
-    cdef Py_ssize_t i, k = 0, n = r.shape[0]
-    cdef double reach, furthest = 0.0
-    if not (u.shape[0] == t.shape[0] == lo.shape[0] == hi.shape[0] == root.shape[0]
-            == apart.shape[0] == seen.shape[0] == slack.shape[0] == n):
-        raise ValueError("rows do not fit")
-    out = np.empty(n, dtype=np.int64)
-    cdef long long[::1] rows = out
-    with nogil:
-        for i in range(n):
-            reach = slack[i] + apart[i] * (drift - seen[i]) + scale * (
-                (root[i] + apart[i]) * size + fabs(b) + fabs(t[i]) + fabs(r[i]))
-            if u[i] == 0.0 and (lo[i] == 0.0 and r[i] > reach or hi[i] == 0.0 and r[i] < -reach):
-                furthest = reach if reach > furthest else furthest
-            else:
-                rows[k] = i
-                k += 1
-    return out[:k].copy(), furthest
 
 
 cdef struct Sums:
@@ -378,11 +263,12 @@ def adds_nothing(const double[::1] r, const double[::1] u, const double[::1] t,
 
 
 def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
-            const double[::1] hi, double d, double b, double tol, double roundings, sizes=None):
+            const double[::1] hi, double d, double b, double tol, double roundings, sizes=None,
+            rows=None):
     """What `adiabat.certificate.judge` finds, in two passes: the fields of its `Verdict`.
 
     `sizes` are sum |k u|, row by row. Without them |f - b| stands for it, which is less: a model
-    that passes, passes with them too.
+    that passes, passes with them too. With `rows`, the others are bounded, and add nothing.
     """
     cdef Py_ssize_t i, j, lane, worst = -1, n = u.shape[0]
     cdef double found, scale, most, rounding = 0.0, allowed = 0.0, residual = 0.0
@@ -396,12 +282,16 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
         raise ValueError("rows do not fit")
     if sizes is not None:
         size = sizes
-        if size.shape[0] != n:
+        if size.shape[0] != n or rows is not None:
             raise ValueError("rows do not fit")
         known = &size[0]
     by.tol, by.rounding, by.b = tol, roundings * EPSILON, b
     by.typical = typical_target(t, b)
     by.size = 0.0 if sizes is None else float(np.median(sizes))
+    if rows is not None:
+        r, u, t = np.asarray(r)[rows], np.asarray(u)[rows], np.asarray(t)[rows]
+        lo, hi = np.asarray(lo)[rows], np.asarray(hi)[rows]
+        n = u.shape[0]
     for lane in range(LANES):
         s.worst[lane] = s.gap[lane] = s.spread[lane] = s.any_r[lane] = s.outside[lane] = 0.0
         s.total[lane] = s.carry[lane] = s.weight[lane] = s.ur[lane] = s.ut[lane] = 0.0
@@ -444,6 +334,8 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
     cdef double gap = 0.0 if s.gap[0] == 0.0 else s.gap[0] / scale
     cdef double gap_allowed = tol + (s.spread[0] / scale if scale > 0.0 else 0.0)
     cdef double off = fabs(s.total[0] + s.carry[0] - d)
+    if rows is not None and worst >= 0:
+        worst = rows[worst]
     cdef double balance = max(
         0.0 if off == 0.0 else off / max(s.weight[0], fabs(d)), s.outside[0])
     return (residual, allowed, rounding, worst, gap, gap_allowed, balance,

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from adiabat.engine.machine import NO_ROWS, Machine
+from adiabat.engine.machine import Machine
 from adiabat.engine.noise import EPSILON, ROUNDINGS
+from adiabat.engine.row_change import NO_ROWS
 from adiabat.typing import FloatArray
 
 # A row whose k(x, x) is so many times the typical one is far: its r may be nothing but rounding.
@@ -65,7 +66,7 @@ def _move_to_corner(machine: Machine, strength: float) -> None:
         return
     corner = np.where(low, lo, hi)
     if balanced_corner(corner, machine.d) and not _is_seen(machine, corner):
-        machine.u = corner
+        machine.u, machine.weighty = corner, None
         machine.refactor(NO_ROWS)
 
 

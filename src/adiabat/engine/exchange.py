@@ -69,23 +69,26 @@ class Exchange:
 
     def __init__(self, machine: Machine, tol: float, nearly_there: bool = False) -> None:
         """`nearly_there` says that few rows are left to move: it starts in single file."""
-        self.machine = machine
         self.tol = tol
         self.nearly_there = nearly_there
         self.rounds = 0
         self.single_file = False
         self.fell_back = False
-        self._rounds = Rounds(machine.samples.gram, machine.n, AT_BOUND)
-        self._delta, self._residual = self._rounds.delta, self._rounds.residual
-        self._pending = np.zeros(machine.n)  # change of r of MARGIN by clipping u to its box
-        self.accuracy = np.zeros(machine.n)  # the violation accepted, by row
-        self.ceiling: FloatArray | None = None  # an upper limit on it
         self.roundings = ROUNDINGS  # so many roundings of f are accepted
         self.overshoots = False  # blocks do not converge: a coarse step is wanted
         self._descended = False
         self._landed: tuple[IntArray, float] | None = None  # rows and b after a coarse step
         self._rises = 0
         self._width = MOST
+        self.turn_to(machine)
+
+    def turn_to(self, machine: Machine) -> None:
+        """Go on with a machine, or other rows of it, whose residuals are up to date."""
+        self.machine = machine
+        self._rounds = Rounds(machine.samples.gram, machine.n, AT_BOUND)
+        self._delta, self._residual = self._rounds.delta, self._rounds.residual
+        self._pending = np.zeros(machine.n)  # change of r of MARGIN by clipping u to its box
+        self.accuracy = np.zeros(machine.n)  # the violation accepted, by row
         self._bound: tuple[FloatArray | None, ...] = None, None
         self._bind()
         self._enter_boxes()
@@ -150,8 +153,6 @@ class Exchange:
     def _set_accuracy(self) -> None:
         """Set the violations accepted, from the present weights."""
         self.accuracy = self.machine.aims(self.tol, self.roundings)
-        if self.ceiling is not None:
-            np.minimum(self.accuracy, self.ceiling, out=self.accuracy)
         self._rounds.set_unseen(self.accuracy)
         self._strength = self._rounds.strength
 

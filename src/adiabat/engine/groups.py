@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from random import Random
 
-from adiabat.engine.machine import Machine, RowChange
+from adiabat.engine.machine import Machine
+from adiabat.engine.row_change import RowChange
 from adiabat.engine.samples import Samples
 
 

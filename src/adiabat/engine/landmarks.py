@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.judge import Looks
+from adiabat._core.looks import Looks
 from adiabat.engine.noise import EPSILON
 from adiabat.engine.room import Leaving, Room
 from adiabat.typing import FloatArray, IntArray
@@ -22,12 +22,17 @@ from adiabat.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adiabat.engine.machine import Machine
 
-# Landmarks, and how many are chosen at a time: rows far from those there are, by the square.
-LANDMARKS, AT_ONCE = 512, 128
+# Landmarks, and how many are chosen at a time: rows that are far from those there are, for their r.
+LANDMARKS, AT_ONCE = 2048, 128
+# After so many, rows whose r is beyond so many times the distance seek no nearer one: no update
+# moves them as far.
+FOR_ALL, FAR = 256, 32.0
 # Kernel values computed for them at a time: 8 MB, in the cache.
 BLOCK_ENTRIES = 1 << 20
 # Roundings of k(x, x) + k(c, c) - 2 k(x, c).
 ROUNDINGS = 64.0
+
+TINY = float(np.finfo(np.float64).tiny)
 
 _BY_ROW = ("number", "apart", "stands")
 
@@ -63,32 +68,33 @@ class Landmarks:
         leaving.close(self, _BY_ROW)
 
 
-def place_landmarks(machine: Machine) -> None:
+def place_landmarks(machine: Machine, looks: Looks) -> Landmarks:
     """Choose landmarks among the rows of a machine, and find the nearest of every row."""
     samples, at = machine.samples, machine.at
-    if machine.looks is None or not samples.in_lines:
-        return
     marks, own = Landmarks(machine.root), samples.diagonal
-    square = machine.root**2
+    square, r_square = machine.root**2, looks.r**2
     rng = np.random.default_rng(0)  # the same data give the same model
     step = max(1, BLOCK_ENTRIES // AT_ONCE)
     for first in range(0, LANDMARKS, AT_ONCE):
-        likely = np.where(marks.stands > 0, 0.0, square)  # a landmark keeps its number
+        likely = np.sqrt(square / np.maximum(square + r_square, TINY))
+        likely[marks.stands > 0] = 0.0  # a landmark keeps its number
         total = float(likely.sum())
         if not total > 0.0:
             break
         chosen = np.unique(rng.choice(machine.n, AT_ONCE, p=likely / total))
         marks.stands[chosen] = first + 1 + np.arange(len(chosen))
-        for start in range(0, machine.n, step):
-            part = slice(start, start + step)
-            sizes = own[at[part]][:, None] + own[at[chosen]]
-            found = sizes - 2.0 * samples.block(at[part], at[chosen])
+        most = np.inf if first < FOR_ALL else FAR * FAR
+        seeking = np.flatnonzero(r_square <= most * square)
+        for start in range(0, len(seeking), step):
+            rows = seeking[start : start + step]
+            sizes = own[at[rows]][:, None] + own[at[chosen]]
+            found = sizes - 2.0 * samples.block(at[rows], at[chosen])
             found = np.maximum(found, 0.0) + ROUNDINGS * EPSILON * sizes
             best = found.argmin(axis=1)
             least = found[np.arange(len(best)), best]
-            nearer = start + np.flatnonzero(least < square[part])
-            square[nearer] = least[nearer - start]
-            marks.number[nearer] = marks.stands[chosen[best[nearer - start]]]
+            nearer = np.flatnonzero(least < square[rows])
+            square[rows[nearer]] = least[nearer]
+            marks.number[rows[nearer]] = marks.stands[chosen[best[nearer]]]
     marks.apart = np.sqrt(square)
-    machine.looks.write_down(machine.root, np.arange(machine.n))
-    machine.landmarks = marks
+    looks.write_down(machine.root, np.arange(machine.n))
+    return marks

@@ -12,13 +12,14 @@ into its box, and no violator left.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from adiabat._core.factor import Factor
-from adiabat._core.judge import Looks, verdict
+from adiabat._core.judge import verdict
+from adiabat._core.looks import Looks
 from adiabat._core.rows import (
     aims,
     are_fine,
@@ -42,6 +43,7 @@ from adiabat.engine.noise import (
     usual_diagonal,
 )
 from adiabat.engine.room import Room
+from adiabat.engine.row_change import NO_ROWS, RowChange
 from adiabat.engine.samples import Samples
 from adiabat.engine.straight import Straight
 from adiabat.typing import BoolArray, FloatArray, IntArray
@@ -65,45 +67,11 @@ SEEN = 1e-6
 # Kernel values gathered at a time (32 MB).
 BLOCK_ENTRIES = 4_000_000
 
-NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 NO_KERNEL: FloatArray = np.empty((0, 0))
 #: Arrays of a machine with an entry for each row, and of what the judge knows of them.
 BY_ROW = ("at", "t", "lo", "hi", "u", "held_r", "root", "in_margin")
 LOOKED = ("r", "u", "seen", "slack")
 SINGLE = ("b", "verdict", "typical", "common", "judged_by_sizes", "strength_seen", "small_shift")
-
-
-def no_rows() -> IntArray:
-    """No rows, or places, as the default of a field."""
-    return NO_ROWS
-
-
-def no_values() -> FloatArray:
-    """No values, as the default of a field."""
-    return np.empty(0)
-
-
-@dataclass(frozen=True)
-class RowChange:
-    """What happens to the rows of one machine in one update."""
-
-    remove: IntArray = field(default_factory=no_rows)
-    add_at: IntArray = field(default_factory=no_rows)
-    add_t: FloatArray = field(default_factory=no_values)
-    add_lo: FloatArray = field(default_factory=no_values)
-    add_hi: FloatArray = field(default_factory=no_values)
-    add_u: FloatArray | None = None  # where they start; at 0 by default
-    add_margin: IntArray = field(default_factory=no_rows)  # which of them start in MARGIN
-    rebound: IntArray = field(default_factory=no_rows)
-    rebound_t: FloatArray = field(default_factory=no_values)
-    rebound_lo: FloatArray = field(default_factory=no_values)
-    rebound_hi: FloatArray = field(default_factory=no_values)
-    d: float | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of rows touched."""
-        return len(self.remove) + len(self.add_at) + len(self.rebound)
 
 
 @dataclass(frozen=True)
@@ -159,7 +127,7 @@ class Machine:
         self.judged_by_sizes = False  # whether the judge had to be told the sizes of f
         self.strength_seen = np.inf  # sum sqrt(k) |u| when b was last centred
         self.before: Before | None = None
-        self.weighty: IntArray | None = None  # rows with weight, as of the last commit
+        self.weighty: IntArray | None = None  # who may have weight; at a commit, who has
         self.straight = Straight()
         self._room = Room()
 
@@ -167,6 +135,16 @@ class Machine:
     def n(self) -> int:
         """Number of rows."""
         return len(self.u)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether some sample may have two rows."""
+        return self.n > self.samples.n
+
+    @property
+    def _roots(self) -> FloatArray:
+        """`root` of all rows of the problem."""
+        return self.root
 
     @property
     def margin(self) -> IntArray:
@@ -193,7 +171,7 @@ class Machine:
     # -- all or nothing --------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """The state to come back to, in the machine's own arrays: `begin` replaces all of them."""
+        """The state to come back to, in the machine's own arrays: `begin` replaces what changes."""
         return Snapshot(
             self.at, self.t, self.lo, self.hi, self.u, self.held_r, self.margin.copy(), self.b,
             self.d, self.verdict, self.looks, self.is_bounded, self.small_shift, self.landmarks,
@@ -230,7 +208,7 @@ class Machine:
         """Refactor over these rows; returns those that turned out dependent."""
         if self.factor is None:
             self.factor = Factor(1.0, DEPENDENT)
-        usual = usual_diagonal(self.root)
+        usual = usual_diagonal(self._roots)
         shift = self._least() if self.small_shift and self.is_uneven() else usual
         if len(rows) == 0 and self.factor.size == 0:
             self.factor.rebuild(NO_KERNEL, rows, shift, usual)
@@ -243,14 +221,14 @@ class Machine:
 
     def _least(self) -> float:
         """The least k(x, x) above 0: the small shift of the factor."""
-        return float(np.min(self.root[self.root > 0.0], initial=np.inf)) ** 2
+        return float(np.min(self._roots[self._roots > 0.0], initial=np.inf)) ** 2
 
     def is_uneven(self) -> bool:
         """Whether some k(x, x) is so small that the usual shift hides it.
 
         Of such rows MARGIN could hold one: beside it, the others would count as dependent.
         """
-        return self._least() < DEPENDENT * usual_diagonal(self.root)
+        return self._least() < DEPENDENT * usual_diagonal(self._roots)
 
     def refresh_on_schedule(self) -> None:
         """Make the factor anew once enough rows have joined and left since the last time."""
@@ -309,16 +287,27 @@ class Machine:
         if r is None and change.add_u is None:
             r = self.residuals_of(change)
         new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
-        self._room.extend_all(self, (*BY_ROW[:5], *BY_ROW[6:]), new, copied)
+        # of the others no entry changes that a snapshot holds
+        changing = ("t", "lo", "hi", "u") if len(change.rebound) else ("lo", "hi", "u")
+        for name, more in zip((*BY_ROW[:5], *BY_ROW[6:]), new, strict=True):
+            self._room.extend_all(self, (name,), (more,), copied and name in changing)
         if r is None:  # f has terms of new rows as well
             r = self.samples.weigh(self.coefficients(), change.add_at) + self.b - change.add_t
-        self._room.extend_all(self, ("held_r",), (r,), copied)
+        looked = self._is_looked_at()
+        if not looked:
+            self._room.extend_all(self, ("held_r",), (r,), copied)
         if self.looks is not None:
             self.looks = self.looks.copy()  # what the judge has not computed, it does at the next
-            looked = r, start, np.full(added, -np.inf), np.zeros(added)
-            self._room.extend_all(self.looks, LOOKED, looked, copied)
+            self.looks.computed = None
+            known = r, start, np.full(added, -np.inf), np.zeros(added)
+            self._room.extend_all(self.looks, LOOKED, known, copied)
+            self.held_r = self.looks.r if looked else self.held_r
         if self.landmarks is not None and added:
             self.landmarks = self.landmarks.extended(self._room, root)
+
+    def _is_looked_at(self) -> bool:
+        """Whether residuals are the judge's own, in the same array."""
+        return self.looks is not None and self.held_r is self.looks.r
 
     def accept(self, change: RowChange, r: FloatArray) -> None:
         """Rows without weight come, with these residuals, and go; nothing else changes."""
@@ -360,9 +349,12 @@ class Machine:
             self.factor.wipe_removed()
             if self.landmarks is not None:
                 self.landmarks.remove(leaving, self.looks, self.root)
-            leaving.close(self, BY_ROW)
+            looked = self._is_looked_at()
+            leaving.close(self, [name for name in BY_ROW if not (looked and name == "held_r")])
             if self.looks is not None:
                 leaving.close(self.looks, LOOKED)
+                self.looks.computed = None
+                self.held_r = self.looks.r if looked else self.held_r
             if self.common < 0.0 or self.n == 0:
                 self._measure_targets()
         self.weighty = np.flatnonzero(self.u) if weighty is None else weighty
@@ -399,9 +391,10 @@ class Machine:
             out[part] = np.abs(self.samples.values(at[part], self.at[weighty])) @ weight
         return out
 
-    def units(self) -> FloatArray:
-        """The size of a row's target, or a typical one if that is larger."""
-        units: FloatArray = np.maximum(np.abs(self.t), self.typical or abs(self.b))
+    def units(self, rows: IntArray | None = None) -> FloatArray:
+        """The size of a row's target, or a typical one if that is larger; of all rows or some."""
+        t = self.t if rows is None else self.t[rows]
+        units: FloatArray = np.maximum(np.abs(t), self.typical or abs(self.b))
         return units
 
     def rounding(self, tol: float) -> FloatArray:
@@ -456,9 +449,9 @@ class Machine:
         """Whether f of MARGIN needs no more digits."""
         return within(self.r, self.t, self.margin, self.typical or abs(self.b), FINE)
 
-    def fineness(self) -> FloatArray:
-        """How far r of each row may be from 0 without an effect on f."""
-        return FINE * self.units()
+    def fineness(self, rows: IntArray | None = None) -> FloatArray:
+        """How far r of each row, or of some, may be from 0 without an effect on f."""
+        return FINE * self.units(rows)
 
     def infeasibility(self) -> float:
         """How far u is from its box and its sum from d, beyond rounding."""
@@ -479,12 +472,16 @@ class Machine:
     def judged(self, tol: float) -> Verdict:
         """The verdict at another tolerance."""
         given = self.held_r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
-        found = Verdict(*verdict(*given))
+        found = Verdict(*verdict(*given, rows=self.computed()))
         # with the sizes of the terms of f more may be allowed, but not what no rounding is
         self.judged_by_sizes = not found.ok and self._is_excusable(found, tol)
         if self.judged_by_sizes:
             found = Verdict(*verdict(*given, self.sizes()))
         return found
+
+    def computed(self) -> IntArray | None:
+        """Rows that the judge did not bound in the look just made; None if all are to be read."""
+        return self.looks.computed if self.is_bounded and self.looks is not None else None
 
     def _is_excusable(self, found: Verdict, tol: float) -> bool:
         """Whether the worst violation may be rounding, as large as the sizes of f can be."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from adiabat.engine.machine import NO_ROWS, Machine
+from adiabat.engine.machine import Machine
+from adiabat.engine.row_change import NO_ROWS
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
 
@@ -21,7 +22,7 @@ class Merged:
         self.jump: FloatArray | None = None
         self._alone: BoolArray | slice = slice(None)
         self._below = self._above = self._place = NO_ROWS
-        if machine.n <= machine.samples.n:  # no sample has two
+        if not machine.has_pairs:
             self.rows, self.r, self.u = rows, machine.r[rows], machine.u[rows]
             self.lo, self.hi = machine.lo[rows], machine.hi[rows]
             return
@@ -59,9 +60,9 @@ def cancel_pairs(machine: Machine) -> None:
     f does not change, and the objective does not rise where the row that pulls f up has the
     lower target, as it is with the two rows of a regression sample.
     """
-    n_samples = machine.samples.n
-    if machine.n <= n_samples:  # no sample has two
+    if not machine.has_pairs:
         return
+    n_samples = machine.samples.n
     up = np.bincount(machine.at, np.maximum(machine.u, 0.0), n_samples)
     down = np.bincount(machine.at, np.maximum(-machine.u, 0.0), n_samples)
     common = np.minimum(up, down)

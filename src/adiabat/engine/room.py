@@ -39,9 +39,9 @@ class Room:
         n, after = len(array), len(array) + len(values)
         buffer = self._buffers.get(name)
         if copied or buffer is None or array.base is not buffer or after > len(buffer):
-            # zeros: what memory held before, perhaps rows that are gone, is not kept as room
-            buffer = np.zeros(after + after // SPARE, dtype=array.dtype)
+            buffer = np.empty(after + after // SPARE, dtype=array.dtype)
             buffer[:n] = array
+            buffer[after:] = 0  # what memory held before, perhaps rows that are gone, is not kept
             self._buffers[name] = buffer
         buffer[n:after] = values
         return buffer[:after]

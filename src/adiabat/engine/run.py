@@ -14,6 +14,7 @@ from adiabat._core.rows import largest_ratio, nonzero, violations
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import FEWEST
+from adiabat.engine.part import Part
 from adiabat.engine.screening import compute_watched
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -27,9 +28,9 @@ MOST_PRODUCTS, EACH_VALUE = 5e9, 16
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
 # Where the judge computes few rows, so does a turn.
-WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 4096
-# Rows from which it is guessed how far the nearest are.
-WATCH_GUESS = 512
+WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 2048
+# Rows from which it is guessed how far the nearest are, and how many of the nearest are among them.
+WATCH_GUESS, WATCH_COUNT = 512, 16
 # A batch larger than this part of the machine is grown from a random part of it.
 SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
 # Where the margin is less than the SMALL_MARGIN-th part of the rows with weight, the path goes
@@ -88,7 +89,7 @@ class Run:
             distance = np.abs(machine.r)
             distance[machine.in_margin] = np.inf
             # about that many: how far the nearest are is guessed from every few rows
-            guess = np.sort(distance[:: max(1, n // WATCH_GUESS)])
+            guess = np.sort(distance[:: max(1, min(n // WATCH_GUESS, size // WATCH_COUNT))])
             np.less_equal(distance, guess[len(guess) * size // n], out=watched)
         watched[touched] = True
         return watched
@@ -129,39 +130,57 @@ class Run:
         return not self.carried and self._is_few() and self._is_low_rank()
 
     def descend(self) -> None:
-        """The coarse step, if one goes first. Rows that carry weight then need their columns."""
+        """The coarse step of a new machine by itself. Who has weight then needs a column."""
         try:
-            self._descend()
+            self._descend_on(self.machine, self.watched)
         except Stuck:
             self.stuck = True
 
-    def _descend(self) -> Exchange:
-        machine = self.machine
-        if self.exchange is None:
-            self.exchange = Exchange(machine, self.tol, self.nearly_there)
-        if self.whole:
-            self.watched[:] = True
-        machine.samples.draw(machine.at[self.watched | machine.in_margin])
-        if self.coarse:
-            self.exchange.descend(np.flatnonzero(self.watched | machine.in_margin))
-            self.coarse = False
-        return self.exchange
-
     def solve(self) -> None:
         """One turn of exchange on the watched rows."""
+        machine = self.machine
+        if self.stuck:
+            return
+        if self.whole:
+            self.watched[:] = True
         try:
-            while not self.stuck:
-                exchange = self._descend()
-                exchange.solve(self.watched)
-                self.coarse = exchange.overshoots  # not after a coarse step
-                if not self.coarse:
-                    break
+            if machine.in_part and machine.factor.holds_b() and not self.watched.all():
+                rows = np.flatnonzero(self.watched | machine.in_margin | (machine.u != 0.0))
+                with Part(machine, rows) as part:
+                    watched = self.watched[rows]
+                    self._exchange_on(part, watched)
+                self.watched[rows] = watched
+            else:
+                machine.held_r = machine.held_r.copy() if machine.in_part else machine.held_r
+                self._exchange_on(machine, self.watched)
             self.whole = self.undecided and self._is_bounded() and self._is_affordable()
             self.coarse, self.undecided = self.whole, self.undecided and not self.whole
         except Stuck:
             self.stuck = True  # the full check may still pass
 
-    def _refine(self, found: FloatArray, fine: FloatArray) -> bool:
+    def _exchange_on(self, machine: Machine, watched: BoolArray) -> None:
+        while True:
+            exchange = self._descend_on(machine, watched)
+            exchange.solve(watched)
+            self.coarse = exchange.overshoots  # not after a coarse step
+            if not self.coarse:
+                break
+
+    def _descend_on(self, machine: Machine, watched: BoolArray) -> Exchange:
+        """Where exchange goes on, after a coarse step if one is wanted."""
+        if self.whole:
+            watched[:] = True
+        if self.exchange is None:
+            self.exchange = Exchange(machine, self.tol, self.nearly_there)
+        elif self.exchange.machine is not machine:
+            self.exchange.turn_to(machine)
+        machine.samples.draw(machine.at[watched | machine.in_margin])
+        if self.coarse:
+            self.exchange.descend(np.flatnonzero(watched | machine.in_margin))
+            self.coarse = False
+        return self.exchange
+
+    def _refine(self, found: FloatArray, fine: FloatArray, rows: IntArray | slice) -> bool:
         """Whether to refine further: where weights are huge, f shows the roundings that are left.
 
         What it finds are rows that nearly tie with the margin.
@@ -169,7 +188,7 @@ class Run:
         if self.stuck or self.refined == REFINEMENTS or np.all(found <= fine):
             return False
         self._ask_for_more(1.0)
-        self.watched |= found > fine
+        self.watched[rows] |= found > fine
         self.refined += 1
         return True
 
@@ -180,16 +199,18 @@ class Run:
 
     def satisfied(self) -> bool:
         """After the full check: is it done? If not, watch what was found."""
-        machine = self.machine
-        if machine.verdict.ok and machine.is_fine(self.tol):
+        machine, computed = self.machine, self.machine.computed()
+        rows = slice(None) if computed is None else computed
+        seen = machine if computed is None else Part(machine, computed)  # others do not violate
+        if machine.verdict.ok and seen.is_fine(self.tol):
             return True
-        found = violations(machine.r, machine.u, machine.lo, machine.hi)
-        rounding = machine.rounding(self.tol)
-        aim = machine.aims(self.tol, rounding=rounding)
+        found = violations(seen.r, seen.u, seen.lo, seen.hi)
+        rounding = seen.rounding(self.tol)
+        aim = seen.aims(self.tol, rounding=rounding)
         worst = largest_ratio(found, aim)
         ok = machine.verdict.ok
-        if ok and worst <= 1.0 and machine.infeasibility() == 0.0:
-            return not self._refine(found, np.maximum(machine.fineness(), rounding))
+        if ok and worst <= 1.0 and seen.infeasibility() == 0.0:
+            return not self._refine(found, np.maximum(seen.fineness(), rounding), rows)
         if ok:
             self.content += 1
             if self.stuck or self.content > REFINEMENTS:
@@ -199,7 +220,8 @@ class Run:
         if worst > 0.5 * self.best:  # no better than before
             machine.refactor(machine.margin)
         self.best = min(worst, self.best)
-        new = np.flatnonzero((found > aim) & ~self.watched)
+        new = np.flatnonzero((found > aim) & ~self.watched[rows])
+        new = new if computed is None else computed[new]
         most = max(SUBSET_LEAST, GROWTH * int(self.watched.sum()))
         if len(new) > most:
             new = np.random.default_rng(len(new)).choice(new, most, replace=False)

@@ -34,7 +34,7 @@ READ_ENTRIES = 1 << 20
 # Samples of a fit from which on columns have values for some of them only.
 LINED = 100_000
 # Lines are dropped once they are more than one for so many samples, down to one for LEFT_LINES.
-MOST_LINES, LEFT_LINES = 6, 8
+MOST_LINES, LEFT_LINES = 9, 12
 # So many values read between two tidyings, for each that columns would hold, are read often.
 OFTEN = 2
 # Samples up to which a fit gives each a column, with weight or without.
@@ -323,10 +323,11 @@ class Samples:
         if not isinstance(gram, LineGram) or self._whole:
             weigh_rows(gram.panels, weights, gram.lines(positions), f)
             return f
-        lined = gram.line_of[positions] >= 0
-        near, far = np.flatnonzero(lined), np.flatnonzero(~lined)
+        lines = gram.line_of[positions]
+        order = np.argsort(lines, kind="stable")  # as they stand in memory
+        far, near = np.split(order, [np.count_nonzero(lines < 0)])
         there = np.empty(len(near))
-        weigh_rows(gram.panels, weights, gram.lines(positions[near]), there)
+        weigh_rows(gram.panels, weights, lines[near], there)
         f[near] = there
         f[far] = self._read(weights, positions[far])
         return f

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from adiabat._core.judge import Looks
+from adiabat._core.looks import Looks
+from adiabat.engine.landmarks import TINY, place_landmarks
 from adiabat.engine.machine import Machine
+from adiabat.engine.samples import LEFT_LINES
 from adiabat.typing import BoolArray
 
 # Rows from which on the judge may bound some; with fewer, to compute all costs as little.
@@ -54,9 +56,21 @@ def look(machine: Machine) -> bool:
     if np.count_nonzero(near) <= machine.n // MANY:
         samples.draw(at[doubtful[near]])
     looks.adopt(samples.judged(weights, at[doubtful]), machine.t, doubtful)
-    machine.r = looks.r.copy()
     machine.is_bounded = looks.n_bounded > 0
+    # who reads residuals that are bounded reads, and changes, computed ones instead
+    machine.held_r = looks.r if machine.is_bounded else looks.r.copy()
     return True
+
+
+def prepare_to_look(machine: Machine) -> None:
+    """Place landmarks, and let columns have values for the rows that looks will ask for first."""
+    looks, samples = machine.looks, machine.samples
+    if looks is None or not samples.in_lines:
+        return
+    machine.landmarks = place_landmarks(machine, looks)
+    reach = np.abs(looks.r) / np.maximum(machine.landmarks.apart, TINY)
+    some = machine.n // LEFT_LINES
+    samples.draw(machine.at[np.argpartition(reach, some)[:some]])
 
 
 def _marks(machine: Machine) -> Any:
@@ -67,7 +81,8 @@ def _marks(machine: Machine) -> Any:
     rows = marks.rows()
     samples.draw(machine.at[rows])
     lines = samples.gram.lines(machine.at[rows])
-    return marks.number, marks.apart, marks.stands[rows], lines
+    order = np.argsort(lines)  # as they stand in memory
+    return marks.number, marks.apart, marks.stands[rows[order]], lines[order]
 
 
 def compute_watched(machine: Machine, watched: BoolArray) -> None:

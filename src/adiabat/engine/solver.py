@@ -28,15 +28,15 @@ from adiabat.engine.bias import centre_bias
 from adiabat.engine.groups import Groups
 from adiabat.engine.interior import applies, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
-from adiabat.engine.landmarks import place_landmarks
-from adiabat.engine.machine import NO_ROWS, Machine, RowChange, Snapshot
+from adiabat.engine.machine import Machine, Snapshot
 from adiabat.engine.merged import cancel_pairs
 from adiabat.engine.path import Path
 from adiabat.engine.polish import polish
 from adiabat.engine.report import not_optimal
+from adiabat.engine.row_change import NO_ROWS, RowChange
 from adiabat.engine.run import Run
 from adiabat.engine.samples import Samples
-from adiabat.engine.screening import look, start_looking
+from adiabat.engine.screening import look, prepare_to_look, start_looking
 from adiabat.engine.standing import find_standing, is_at_rest
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
@@ -256,12 +256,12 @@ class Solver:
             machine.in_part = may_bound and not (fresh or carried)
             runs.append(run := Run(machine, self.tol, touched, fresh, carried))
             machine.in_part = may_bound and (machine.in_part or self.samples.in_lines)
-            if fresh and method != "path" and not trace and applies(machine):
+            if fresh and not along_path and applies(machine):
                 start_inside(machine)
                 self.refresh([machine])
                 run.watched[:] = run.nearly_there = True
                 run.coarse = run.undecided = False
-            if method == "path" or trace or (method == "auto" and run.path_is_short()):
+            if along_path or (method == "auto" and run.path_is_short()):
                 machine.in_part = False
                 self.samples.complete()
                 self._follow(key, run, trace, info)
@@ -298,12 +298,12 @@ class Solver:
                 info.fallbacks += run.exchange.fell_back or run.left_undone
 
     def _exchange(self, runs: list[Run]) -> None:
-        """A turn of each; columns after coarse steps are made at once, which takes less time."""
-        coarse = [run.machine for run in runs if run.coarse] if len(runs) > 1 else []
-        for run in runs if coarse else ():
+        """A turn of each. Columns after the coarse steps of many are made at once, in less time."""
+        coarse = [run for run in runs if run.coarse and not run.machine.in_part]
+        for run in coarse if len(coarse) > 1 else ():
             run.descend()
-        if coarse:
-            rows = [machine.at[machine.u != 0.0] for machine in coarse]
+        if len(coarse) > 1:
+            rows = [run.machine.at[run.machine.u != 0.0] for run in coarse]
             self.samples.slots(np.unique(np.concatenate(rows)))
         for run in runs:
             run.solve()
@@ -425,7 +425,7 @@ class Solver:
             return  # a user's function may be slow: call it only when needed
         weighty, nearness = self._weighty(), np.full(self.samples.n, np.inf)
         for machine in self.machines.values():
-            place_landmarks(machine)
+            prepare_to_look(machine)
             r = machine.held_r if self.samples.in_lines else machine.r  # bounded ones are far
             np.minimum.at(nearness, machine.at, np.abs(r))
         self.samples.n_read = 0  # a fit reads all rows

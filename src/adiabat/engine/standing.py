@@ -18,7 +18,8 @@ import numpy as np
 
 from adiabat._core.judge import adds_nothing
 from adiabat.engine.bias import centre_bias, no_weight
-from adiabat.engine.machine import Machine, RowChange
+from adiabat.engine.machine import Machine
+from adiabat.engine.row_change import RowChange
 from adiabat.typing import FloatArray, IntArray
 
 # What `strength` may have grown to since b was last centred: refinement moves weights by roundings.

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat.engine.machine import Machine, RowChange
+from adiabat.engine.machine import Machine
 from adiabat.engine.path import Breakpoint
+from adiabat.engine.row_change import RowChange
 
 
 @dataclass(frozen=True)

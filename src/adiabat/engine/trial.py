@@ -20,9 +20,10 @@ import numpy as np
 from adiabat._core.path import Motion
 from adiabat._core.ratio import LEAVING, PINNED, RESTING
 from adiabat._core.rows import violations
-from adiabat.engine.machine import Machine, RowChange
+from adiabat.engine.machine import Machine
 from adiabat.engine.noise import EPSILON
 from adiabat.engine.path import BALANCE, PATIENCE, WATCH_LEAST, WATCH_PART, Path
+from adiabat.engine.row_change import RowChange
 from adiabat.engine.solver import Key, SolveInfo, Solver
 from adiabat.typing import FloatArray, IntArray
 

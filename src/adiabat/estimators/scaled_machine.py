@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from adiabat.engine.machine import NO_ROWS
+from adiabat.engine.row_change import NO_ROWS
 from adiabat.estimators.arguments.validation import (
     as_csr,
     check_rows,

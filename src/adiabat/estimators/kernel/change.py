@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from adiabat.engine.machine import no_rows, no_values
+from adiabat.engine.row_change import no_rows, no_values
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel
 from adiabat.typing import FloatArray, IntArray

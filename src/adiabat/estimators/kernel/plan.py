@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.rows import delete_entries, rename
-from adiabat.engine.machine import NO_ROWS, Machine, RowChange
+from adiabat.engine.machine import Machine
+from adiabat.engine.row_change import NO_ROWS, RowChange
 from adiabat.engine.solver import Solver
 from adiabat.engine.straight import rows_in_turn
 from adiabat.engine.trace import RowNames, name_rows
