@@ -75,6 +75,24 @@ def test_an_entry_is_a_function_of_its_two_rows(name, p, m, n, density, far, see
         assert np.all(block[np.arange(0, min(m, n), 3), np.arange(0, min(m, n), 3)] == 1.0)
 
 
+@pytest.mark.parametrize("p", [33, 64, 129, 300])
+@pytest.mark.parametrize("part", [0.01, 0.2, 0.6])
+def test_rows_whose_norms_cancel_may_stand_anywhere(p: int, part: float) -> None:
+    """Here and there a row is far and has its like: few entries of a block are summed again."""
+    rng = np.random.default_rng(p)
+    A, B = rng.random((70, p)), rng.random((50, p))
+    for X in (A, B):
+        X[rng.random(len(X)) < part] += 3.0
+    A[5], B[40] = A[5] + 3.0, A[5] + 3.0 + 1e-6 * rng.random(p)
+    k = formula("rbf", p, 2.0)
+    block = k.block(Rows.dense(A), Rows.dense(B))
+    alone = [[k.block(Rows.dense(A[[i]]), Rows.dense(B[[j]]))[0, 0] for j in range(50)]
+             for i in range(70)]  # fmt: skip
+    np.testing.assert_array_equal(block, alone)
+    exact = np.exp(-2.0 / p * ((A[:, None] - B) ** 2).sum(axis=2))
+    np.testing.assert_allclose(block, exact, rtol=1e-13)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("p", [2000, 40_000])
 def test_many_features_and_few_entries(name: str, p: int) -> None:

@@ -18,6 +18,7 @@ from adiabat._core.ratio import (
     PINNED,
     RESTING,
     RISING,
+    arrive,
     next_breakpoint,
 )
 
@@ -175,3 +176,24 @@ def test_the_first_of_all_ratios(seed: int, n: int, limit: float) -> None:
     else:
         assert eta == pytest.approx(ratios.min(), rel=1e-11)
         assert ratios[row] == pytest.approx(eta, rel=1e-11)
+
+
+# ---------------------------------------------------------------------------------------------
+# The arrival
+
+
+def test_rows_arrive_at_their_goal_to_the_last_bit() -> None:
+    role = np.array([LOW, HIGH, PINNED, RISING, FALLING, LEAVING, RESTING, MARGIN], dtype=np.uint8)
+    inside = (role == MARGIN).astype(np.uint8)
+    off = 1e-15 * np.arange(1.0, 9.0)
+    lo, hi = 0.1 + off, 0.9 + off
+    u = np.array([0.1, 0.9, 0.1, 0.5, 0.5, 0.5, 0.95, 0.05])
+    goal = np.arange(8.0), np.full(8, 0.1), np.full(8, 0.9)
+    target = np.linspace(0.3, 0.4, 8)
+    t = goal[0] + off
+    arrive(u, t, lo, hi, goal, role, inside, target)
+    for now, then in zip((t, lo, hi), goal, strict=True):
+        np.testing.assert_array_equal(now, then)
+    assert u.tolist() == [0.1, 0.9, 0.1, *target[3:6], 0.9, 0.1]
+    with pytest.raises(ValueError, match="do not fit"):
+        arrive(u[:7], t, lo, hi, goal, role, inside, target)

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from adiabat._core.rows import (
+    aims,
+    are_fine,
     codes_in,
     common_size,
     delete_entries,
     first_at,
     has_codes,
+    largest_ratio,
     mark,
     nonzero,
     remove_entries,
@@ -20,6 +23,7 @@ from adiabat._core.rows import (
     rows_at,
     typical_size,
     violations,
+    within,
 )
 
 
@@ -170,3 +174,46 @@ def test_has_codes(codes: list[int], there: bool) -> None:
 @pytest.mark.parametrize(("gone", "there"), [([], True), ([0, 3], False), ([1, 3], True)])
 def test_codes_at_some_places_do_not_count(gone: list[int], there: bool) -> None:
     assert has_codes(np.array([2, 0, 5, 2, 0]), [0, 2], np.array(gone, dtype=np.int64)) is there
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_are_fine_where_the_parts_say_so(seed: int) -> None:
+    """In one pass what roundings, aims and violations say one after the other."""
+    rng = np.random.default_rng(seed)
+    n, b, part, fine = 12, rng.choice([0.0, 0.3, 1e5]), 1e-10, 1e-12
+    t, root = rng.choice([-1.0, 1.0], n), rng.uniform(0.5, 2.0, n)
+    u = np.where(rng.random(n) < 0.5, 0.0, rng.choice([1.0, 1e3, 1e6]))
+    lo, hi = np.zeros(n), np.where(u > 0.0, rng.choice([1.0, 2.0]) * u, 1.0)
+    r = rng.choice([0.0, 1e-14, 3e-13, 1e-11, 1e-9]) * rng.standard_normal(n)
+    if seed % 5 == 0:
+        u[3] = hi[3] + 1e-9
+    rounding = np.empty(n)
+    coarse = roundings(u, t, root, b, 1.0, 1.0, part / 4.0, rounding)
+    found = violations(r, u, lo, hi)
+    aim = aims(rounding, t, 1.0, part, 64.0, 4.0)
+    expected = (
+        not coarse
+        and largest_ratio(found, aim) <= 1.0
+        and bool(np.all(found <= np.maximum(fine, rounding)))
+        and bool(np.all((u >= lo) & (u <= hi)))
+    )
+    given = r, u, t, lo, hi, root, b, 1.0, 1.0, part / 4.0, part, 64.0, 4.0
+    assert are_fine(*given, fine) == expected
+
+
+def test_rows_that_violate_or_do_not_fit_are_not_fine() -> None:
+    n = 5
+    ones, none = np.ones(n), np.zeros(n)
+    given = ones, none, ones, ones, 0.0, 1.0, 1.0, 2.5e-11, 1e-10, 64.0, 4.0, 1e-12
+    assert are_fine(none, none, *given)
+    assert not are_fine(-1e-9 * ones, none, *given)  # they want to rise, and can
+    with pytest.raises(ValueError, match="do not fit"):
+        are_fine(none[:4], none, *given)
+
+
+def test_within() -> None:
+    r, t = np.array([1e-12, 5e-12, 1.0, np.nan]), np.array([1.0, 10.0, 1.0, 1.0])
+    assert within(r, t, np.array([0, 1]), 1.0, 1e-12)
+    assert not within(r, t, np.array([0, 2]), 1.0, 1e-12)
+    assert not within(r, t, np.array([3]), 1.0, 1e-12)
+    assert within(r, t, np.array([0, 1]), 5.0, 1e-12)

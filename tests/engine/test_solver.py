@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from adiabat import SVC
 from adiabat._core.gram import PANEL_WIDTH
 from adiabat.engine import threads as blas_threads
 from adiabat.engine.exchange import Exchange
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.path import Path
 from adiabat.engine.row_change import RowChange
+from adiabat.engine.samples import Samples
 from adiabat.engine.solver import SolveInfo, Solver
 from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.formulations.c_svc import CSVC
@@ -525,3 +527,21 @@ def test_an_interrupt_at_any_line_is_all_or_nothing() -> None:
             assert rig.violation() <= 1e-12
             rig = started()
     assert outcomes == {"all", "nothing"}
+
+
+def test_columns_of_many_new_machines_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To write a few columns costs as much as to write many: memory is read row by row."""
+    claimed: list[set[int]] = []
+    claim = Samples._claim
+
+    def counted(self: Samples, positions: Any) -> None:
+        claimed.append(set(positions.tolist()))
+        claim(self, positions)
+
+    monkeypatch.setattr(Samples, "_claim", counted)
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 80)
+    model = SVC(C=10.0, gamma=0.5).fit(rng.standard_normal((320, 3)) + y[:, None] % 2, y)
+    support = set(model.support_.tolist())
+    assert len(model._model.solver.machines) == 6
+    assert len(support & claimed[0]) >= 0.9 * len(support)
