@@ -23,6 +23,8 @@ from adiabat._core.simd import level
 from benchmarks.papers.kdd import connections
 
 ROWS, C = 494_021, 10.0
+# The faster of so many fits, of ours and of peers: the first one has to get its memory.
+FITS = 2
 
 
 def kdd_rows(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +57,7 @@ def main() -> None:
     X, y = kdd_rows(asked.rows)
     gamma = 1.0 / X.shape[1]
     model = adiabat.SVC(C=C, gamma=gamma)
-    fit = timed(lambda: model.fit(X, y))
+    fit = min(timed(lambda: model.fit(X, y)) for _ in range(FITS))
     print(f"{X.shape[0]} rows, {X.shape[1]} columns, SIMD {level()}")
     print(f"fit {fit:.2f} s, {len(model.support_)} support vectors, peak {peak():.1f} GB")
     rng = np.random.default_rng(0)
@@ -75,7 +77,8 @@ def main() -> None:
         from sklearnex.svm import SVC as OneDal
 
         for name, kind in (("LIBSVM", SVC), ("oneDAL", OneDal)):
-            theirs = timed(lambda kind=kind: kind(C=C, gamma=gamma).fit(X, y))
+            fits = [lambda kind=kind: kind(C=C, gamma=gamma).fit(X, y)] * FITS
+            theirs = min(map(timed, fits))
             print(f"{name} {theirs:.2f} s; our fit / theirs {fit / theirs:.2f}")
 
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine
+from adiabat.engine.report import SolveInfo
 from adiabat.engine.row_change import RowChange
-from adiabat.engine.solver import SolveInfo, Solver
+from adiabat.engine.solver import Solver
 from adiabat.formulations.c_svc import CSVC
 from adiabat.kernels import Kernel, make_kernel
 

@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pytest
 
 from adiabat.engine.bias import centre_bias
-from adiabat.engine.machine import FEWEST, ROUNDINGS, Machine, Snapshot
+from adiabat.engine.machine import FEWEST, ROUNDINGS, Machine
 from adiabat.engine.row_change import RowChange
 from adiabat.engine.samples import Samples
+from adiabat.engine.snapshot import Snapshot
 from adiabat.kernels import make_kernel
 from engine.rig import Rig
 

@@ -15,8 +15,9 @@ import adiabat
 from adiabat._core.path import Motion
 from adiabat.engine.machine import Machine
 from adiabat.engine.path import Path
+from adiabat.engine.report import SolveInfo
 from adiabat.engine.row_change import RowChange
-from adiabat.engine.solver import SolveInfo, Solver
+from adiabat.engine.solver import Solver
 from adiabat.kernels import make_kernel
 from engine.rig import kernel_for
 

@@ -20,9 +20,10 @@ from adiabat.engine import threads as blas_threads
 from adiabat.engine.exchange import Exchange
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.path import Path
+from adiabat.engine.report import SolveInfo
 from adiabat.engine.row_change import RowChange
 from adiabat.engine.samples import Samples
-from adiabat.engine.solver import SolveInfo, Solver
+from adiabat.engine.solver import Solver
 from adiabat.errors import IndefiniteKernelError, NotOptimalError
 from adiabat.formulations.c_svc import CSVC
 from adiabat.kernels import Kernel, make_kernel

@@ -12,7 +12,7 @@ into its box, and no violator left.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ from adiabat.engine.noise import (
 from adiabat.engine.room import Room
 from adiabat.engine.row_change import NO_ROWS, RowChange
 from adiabat.engine.samples import Samples
+from adiabat.engine.snapshot import Before, Snapshot
 from adiabat.engine.straight import Straight
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -72,36 +73,6 @@ NO_KERNEL: FloatArray = np.empty((0, 0))
 BY_ROW = ("at", "t", "lo", "hi", "u", "held_r", "root", "in_margin")
 LOOKED = ("r", "u", "seen", "slack")
 SINGLE = ("b", "verdict", "typical", "common", "judged_by_sizes", "strength_seen", "small_shift")
-
-
-@dataclass(frozen=True)
-class Before:
-    """What rows that stay had before a change of the problem: the path starts from there."""
-
-    rows: IntArray
-    t: FloatArray
-    lo: FloatArray
-    hi: FloatArray
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """All of a machine's state, in plain arrays; the factor by the rows it holds."""
-
-    at: IntArray
-    t: FloatArray
-    lo: FloatArray
-    hi: FloatArray
-    u: FloatArray
-    r: FloatArray
-    margin: IntArray
-    b: float
-    d: float
-    verdict: Verdict
-    looks: Looks | None = None
-    is_bounded: bool = False
-    small_shift: bool = False
-    landmarks: Landmarks | None = None
 
 
 class Machine:

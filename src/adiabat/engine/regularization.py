@@ -24,8 +24,9 @@ from adiabat._core.path import Motion
 from adiabat._core.rows import violations
 from adiabat.engine.bias import balanced_corner, no_weight
 from adiabat.engine.path import Path
+from adiabat.engine.report import SolveInfo
 from adiabat.engine.row_change import RowChange
-from adiabat.engine.solver import Key, SolveInfo, Solver
+from adiabat.engine.solver import Key, Solver
 from adiabat.engine.sweep import Node, Sweep, sides
 from adiabat.engine.tableau import Tableau
 from adiabat.typing import FloatArray

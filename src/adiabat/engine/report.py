@@ -3,12 +3,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 from adiabat.certificate import Certificate
 from adiabat.engine.machine import Machine
 from adiabat.errors import NotOptimalError
+
+
+@dataclass
+class SolveInfo:
+    """What the solvers did in one update."""
+
+    rounds: int = 0
+    breakpoints: int = 0
+    fallbacks: int = 0
+    methods: set[str] = field(default_factory=set)
+    traces: dict[Hashable, list[Any]] = field(default_factory=dict)
+
+    @property
+    def solver(self) -> str:
+        """The methods that ran, in one word."""
+        return "+".join(sorted(self.methods)) or "none"
+
+    def add(self, other: SolveInfo) -> None:
+        """Count the work of another update as well."""
+        self.rounds += other.rounds
+        self.breakpoints += other.breakpoints
+        self.fallbacks += other.fallbacks
+        self.methods |= other.methods
+        for key, breakpoints in other.traces.items():
+            self.traces.setdefault(key, []).extend(breakpoints)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ A step that ends before its commit is rolled back.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Self
 
@@ -28,15 +27,16 @@ from adiabat.engine.bias import centre_bias
 from adiabat.engine.groups import Groups
 from adiabat.engine.interior import applies, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
-from adiabat.engine.machine import Machine, Snapshot
+from adiabat.engine.machine import Machine
 from adiabat.engine.merged import cancel_pairs
 from adiabat.engine.path import Path
 from adiabat.engine.polish import polish
-from adiabat.engine.report import not_optimal
+from adiabat.engine.report import SolveInfo, not_optimal
 from adiabat.engine.row_change import NO_ROWS, RowChange
 from adiabat.engine.run import Run
 from adiabat.engine.samples import Samples
 from adiabat.engine.screening import look, prepare_to_look, start_looking
+from adiabat.engine.snapshot import Snapshot
 from adiabat.engine.standing import find_standing, is_at_rest
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
@@ -58,31 +58,6 @@ CALLED = 2_000
 # Once so many rows have changed, kernel columns are put in order, and as many moved to the front at
 # most; columns in use that may stand behind the others meanwhile. After a fit, all are moved.
 TIDYING, STRAGGLERS = 16, 24
-
-
-@dataclass
-class SolveInfo:
-    """What the solvers did in one update."""
-
-    rounds: int = 0
-    breakpoints: int = 0
-    fallbacks: int = 0
-    methods: set[str] = field(default_factory=set)
-    traces: dict[Key, list[Any]] = field(default_factory=dict)
-
-    @property
-    def solver(self) -> str:
-        """The methods that ran, in one word."""
-        return "+".join(sorted(self.methods)) or "none"
-
-    def add(self, other: SolveInfo) -> None:
-        """Count the work of another update as well."""
-        self.rounds += other.rounds
-        self.breakpoints += other.breakpoints
-        self.fallbacks += other.fallbacks
-        self.methods |= other.methods
-        for key, breakpoints in other.traces.items():
-            self.traces.setdefault(key, []).extend(breakpoints)
 
 
 class Step:

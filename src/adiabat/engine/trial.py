@@ -23,8 +23,9 @@ from adiabat._core.rows import violations
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import EPSILON
 from adiabat.engine.path import BALANCE, PATIENCE, WATCH_LEAST, WATCH_PART, Path
+from adiabat.engine.report import SolveInfo
 from adiabat.engine.row_change import RowChange
-from adiabat.engine.solver import Key, SolveInfo, Solver
+from adiabat.engine.solver import Key, Solver
 from adiabat.typing import FloatArray, IntArray
 
 # With a larger margin a few rounds of exchange cost less than the breakpoints of the path.

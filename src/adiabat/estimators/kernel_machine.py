@@ -22,8 +22,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.certificate import Certificate
-from adiabat.engine.report import UpdateReport
-from adiabat.engine.solver import SolveInfo
+from adiabat.engine.report import SolveInfo, UpdateReport
 from adiabat.estimators.arguments.indices import by_ids
 from adiabat.estimators.arguments.validation import (
     as_csr,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adiabat.engine.solver import SolveInfo
+from adiabat.engine.report import SolveInfo
 from adiabat.engine.trace import RowNames, Trace
 from adiabat.errors import NotOptimalError
 from adiabat.formulations import Formulation

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adiabat.certificate import Verdict
-from adiabat.engine.machine import Snapshot
+from adiabat.engine.snapshot import Snapshot
 from adiabat.estimators.files.content import (
     Arrays,
     Manifest,

@@ -19,7 +19,8 @@ from dataclasses import replace
 from typing import Any
 
 from adiabat.engine.interrupts import deferred_interrupts
-from adiabat.engine.solver import SolveInfo, Step
+from adiabat.engine.report import SolveInfo
+from adiabat.engine.solver import Step
 from adiabat.errors import NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel.change import SampleChange
