@@ -66,7 +66,7 @@ def _move_to_corner(machine: Machine, strength: float) -> None:
         return
     corner = np.where(low, lo, hi)
     if balanced_corner(corner, machine.d) and not _is_seen(machine, corner):
-        machine.u, machine.weighty = corner, None
+        machine.u = corner
         machine.refactor(NO_ROWS)
 
 

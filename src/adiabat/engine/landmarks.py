@@ -83,8 +83,8 @@ def place_landmarks(machine: Machine, looks: Looks) -> Landmarks:
             break
         chosen = np.unique(rng.choice(machine.n, AT_ONCE, p=likely / total))
         marks.stands[chosen] = first + 1 + np.arange(len(chosen))
-        most = np.inf if first < FOR_ALL else FAR * FAR
-        seeking = np.flatnonzero(r_square <= most * square)
+        near = r_square <= FAR * FAR * square
+        seeking = np.flatnonzero(near) if first >= FOR_ALL else np.arange(machine.n)
         for start in range(0, len(seeking), step):
             rows = seeking[start : start + step]
             sizes = own[at[rows]][:, None] + own[at[chosen]]

@@ -98,7 +98,7 @@ class Machine:
         self.judged_by_sizes = False  # whether the judge had to be told the sizes of f
         self.strength_seen = np.inf  # sum sqrt(k) |u| when b was last centred
         self.before: Before | None = None
-        self.weighty: IntArray | None = None  # who may have weight; at a commit, who has
+        self.weighty: IntArray | None = None  # rows with weight, between updates; None within one
         self.straight = Straight()
         self._room = Room()
 

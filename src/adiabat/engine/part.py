@@ -56,4 +56,3 @@ class Part(Machine):
         members[:] = self._rows[members]
         machine.u[self._rows], machine.in_margin[self._rows] = self.u, self.in_margin
         machine.b = self.b
-        machine.weighty = self._rows[(self.u != 0.0) | self.in_margin]
