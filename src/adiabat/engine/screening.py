@@ -68,7 +68,8 @@ def prepare_to_look(machine: Machine) -> None:
     if looks is None or not samples.in_lines:
         return
     machine.landmarks = place_landmarks(machine, looks)
-    reach = np.abs(looks.r) / np.maximum(machine.landmarks.apart, TINY)
+    with np.errstate(over="ignore"):  # infinite is far
+        reach = np.abs(looks.r) / np.maximum(machine.landmarks.apart, TINY)
     some = machine.n // LEFT_LINES
     samples.draw(machine.at[np.argpartition(reach, some)[:some]])
 
