@@ -73,7 +73,7 @@ INNER = [
     (Exchange, "_face"),
     (Exchange, "_look"),
     (Exchange, "_exchange"),
-    (Exchange, "_remove"),
+    (Exchange, "_leave_margin"),
     (Exchange, "_join"),
     (Exchange, "_seed"),
     (Path, "_assign"),
