@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +41,8 @@ class Rig:
         self.lo, self.hi = -np.ones(N), np.ones(N)
         self.in_margin = np.zeros(N, dtype=bool)
         self.in_margin[self.margin] = True
-        self.rounds = Rounds(self.gram, N, 1e-14)
+        self.refactored = list[list[int]]()
+        self.rounds = Rounds(self.samples(), N, 1e-14, self.refactor)
         self.rounds.bind(
             self.factor, self.u, self.lo, self.hi, self.r, self.at, self.in_margin, np.ones(N),
             np.ones(N),
@@ -47,6 +50,19 @@ class Rig:
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         return np.ascontiguousarray(self.K[np.ix_(rows, columns)])
+
+    def samples(self) -> Any:
+        """All samples have their columns."""
+
+        def slots(positions: IntArray) -> IntArray:
+            return pytest.fail("all have columns")
+
+        return SimpleNamespace(gram=self.gram, in_lines=False, slots=slots)
+
+    def refactor(self, rows: IntArray) -> IntArray:
+        self.refactored.append(rows.tolist())
+        assert self.factor.rebuild(self.block(rows, rows), rows).all()
+        return rows[1:2]
 
 
 def test_sums_are_those_of_exact_arithmetic() -> None:
@@ -86,11 +102,16 @@ def test_boxes_are_entered_and_who_leaves_is_named() -> None:
     rig = Rig()
     rig.u[[0, 1, 3]] = [2.0, -3.0, 1.0]
     rig.lo[4] = rig.hi[4] = rig.u[4]
-    outside, moves, leavers = rig.rounds.enter_boxes()
-    assert outside.tolist() == [0, 1] and moves.tolist() == [-1.0, 2.0]
-    assert leavers.tolist() == [0, 4]
+    r = rig.r.copy()
+    rig.rounds.enter_boxes()
     assert rig.u[[0, 1, 3]].tolist() == [1.0, -1.0, 1.0]
+    assert np.flatnonzero(rig.rounds.delta).tolist() == [0, 1]
     assert rig.rounds.delta[[0, 1]].tolist() == [-1.0, 2.0]
+    stay = np.setdiff1d(rig.margin, [0, 4])
+    assert rig.factor.rows.tolist() == stay.tolist() == np.flatnonzero(rig.in_margin).tolist()
+    rig.rounds.start()
+    moved = rig.block(stay, np.array([0, 1])) @ [-1.0, 2.0]
+    np.testing.assert_allclose(rig.rounds.residual[stay], r[stay] + moved, atol=EXACT)
 
 
 def test_a_face_without_bounds_solves_the_margin_system() -> None:
@@ -99,80 +120,63 @@ def test_a_face_without_bounds_solves_the_margin_system() -> None:
     residual = rig.r[rig.margin].copy()
     rig.rounds.residual[rig.margin] = residual
     before = rig.u.copy()
-    assert not rig.rounds.measure(0.5)
-    gone, _ = rig.rounds.solve_face(False, False)
+    assert rig.rounds.face(0.5, False)
     du, db = rig.u - before, rig.rounds.b
-    assert len(gone) == 0 and not du[~rig.in_margin].any()
+    assert rig.factor.size == SIZE and not du[~rig.in_margin].any()
     np.testing.assert_array_equal(rig.rounds.delta, du)
     np.testing.assert_allclose(rig.K[rig.margin] @ du + db, -residual, atol=1e-9)
     assert rig.u.sum() == pytest.approx(0.5, abs=EXACT)
     assert not rig.rounds.residual.any()
 
 
-@pytest.mark.parametrize("cut", [False, True])
-def test_a_face_stops_at_the_bounds(cut: bool) -> None:
-    """All rows by themselves, or all where the first one stops."""
-    rig = Rig()
-    rig.rounds.residual[rig.margin] = rig.r[rig.margin]
-    before = rig.u.copy()
-    rig.rounds.measure(float(rig.u.sum()))
-    du, db = rig.factor.solve(-rig.r[rig.margin], 0.0)
-    wanted = before[rig.margin] + du
-    gone, short = rig.rounds.solve_face(cut, False)
-    moved_b = rig.rounds.b
-    after = rig.u[rig.margin]
-    assert np.all((after >= -1.0) & (after <= 1.0)) and len(gone) >= 1
-    assert np.all(np.abs(after[gone]) == 1.0)
-    if cut:
-        part = moved_b / db
-        assert 0.0 <= part < 1.0
-        np.testing.assert_allclose(after, before[rig.margin] + part * du, atol=EXACT)
-        np.testing.assert_allclose(
-            rig.rounds.residual[rig.margin], (1.0 - part) * rig.r[rig.margin], atol=EXACT
-        )
-        return
-    np.testing.assert_allclose(after, np.clip(wanted, -1.0, 1.0), atol=EXACT)
-    np.testing.assert_allclose(short, (after - wanted)[gone], atol=EXACT)
-    rig.rounds.answer(rig.margin[gone], short)
-    expected = rig.block(rig.margin, rig.margin[gone]) @ short
-    np.testing.assert_allclose(rig.rounds.residual[rig.margin], expected, atol=EXACT)
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_whole_face_ends_where_no_row_of_the_margin_is_outside(stops: bool) -> None:
+    """Rows leave at their bounds until r is 0 on those that stay, and the sum is right.
 
-
-def test_a_whole_face_ends_where_no_row_of_the_margin_is_outside() -> None:
-    """Rows leave at their bounds until r is 0 on those that stay, and the sum is right."""
+    All rows by themselves, or all where the first one stops: then fewer of them leave at once.
+    """
     rig = Rig()
     rig.rounds.residual[rig.margin] = rig.r[rig.margin]
     before, d = rig.u.copy(), float(rig.u.sum())
-
-    def refactor(rows: IntArray) -> IntArray:
-        assert rig.factor.rebuild(rig.block(rows, rows), rows).all()
-        return rows[:0]
-
-    assert rig.rounds.face(d, False, refactor)
+    assert rig.rounds.face(d, stops)
     left = rig.factor.rows
     assert 0 < len(left) < len(rig.margin) and set(left) < set(rig.margin)
     assert rig.in_margin.nonzero()[0].tolist() == sorted(left)
     gone = np.setdiff1d(rig.margin, left)
     assert np.all(np.abs(rig.u[gone]) == 1.0) and np.all(np.abs(rig.u[left]) < 1.0)
+    np.testing.assert_allclose(rig.rounds.delta, rig.u - before, atol=EXACT)
     change = rig.K @ (rig.u - before) + rig.rounds.b
     np.testing.assert_allclose((rig.r + change)[left], 0.0, atol=1e-9)
     assert rig.u.sum() == pytest.approx(d, abs=EXACT)
 
 
+def test_rows_that_stop_together_move_by_the_same_part() -> None:
+    """With two rows left, the first to meet its bound stops the other where it is by then."""
+    rig = Rig()
+    margin = rig.margin
+    rig.rounds.residual[margin] = rig.r[margin]
+    before = rig.u.copy()
+    du, _ = rig.factor.solve(-rig.r[margin], 0.0)
+    with np.errstate(divide="ignore"):
+        room = np.where(du > 0.0, 1.0 - before[margin], before[margin] + 1.0) / np.abs(du)
+    first = int(np.argmin(room))
+    assert room[first] < 1.0
+    # all others have room enough
+    others = np.delete(margin, first)
+    rig.lo[others], rig.hi[others] = -1e9, 1e9
+    assert rig.rounds.face(float(before.sum()), True)
+    assert rig.u[margin[first]] == np.sign(du[first])
+    assert rig.factor.rows.tolist() == others.tolist()
+
+
 def test_the_factor_is_made_anew_where_few_rows_stay() -> None:
     rig = Rig()
     stay = rig.margin[:2].copy()
-    asked = []
     rig.rounds.residual[stay] = 0.5
-
-    def refactor(rows: IntArray) -> IntArray:
-        asked.append(rows.tolist())
-        return rows[1:]
-
-    rig.rounds.leave_margin(np.arange(2, len(rig.margin)), refactor)
-    assert asked == [stay.tolist()]
+    rig.rounds.leave_margin(np.arange(2, len(rig.margin)))
+    assert rig.refactored == [stay.tolist()]
     assert rig.in_margin.nonzero()[0].tolist() == sorted(stay)
-    assert rig.rounds.residual[stay].tolist() == [0.5, 0.0]  # the second depends on the first
+    assert rig.rounds.residual[stay].tolist() == [0.5, 0.0]  # the second is said to depend
 
 
 def test_a_look_brings_residuals_up_and_says_what_was_gained() -> None:
@@ -193,19 +197,20 @@ def test_a_look_brings_residuals_up_and_says_what_was_gained() -> None:
     rig.rounds.residual[rig.margin] = fresh[rig.margin]
     watched = np.arange(N) < 50
     near = watched.copy()
-    rows = rig.rounds.watch(watched, near, np.inf)
+    rig.rounds.watch(watched, near, np.inf)
+    rows = rig.rounds.rows
     assert watched[59] and near[59] and not watched[58]
     assert rows.tolist() == [i for i in range(N) if watched[i] and not rig.in_margin[i]]
     old = rig.r[rows].copy()
     rig.rounds.shift_b(0.2)
-    gain = rig.rounds.look(rows, lambda samples: pytest.fail("all have columns"))
+    gain = rig.rounds.look(rows)
     assert not rig.rounds.delta.any()
     assert rig.rounds.rms_change == pytest.approx(np.sqrt(np.mean((rig.r[rows] - old) ** 2)))
     np.testing.assert_allclose(rig.r[watched], fresh[watched], atol=EXACT)
     assert not np.allclose(rig.r[~watched], fresh[~watched])
     # by the trapezoid rule on r, of which b + db / 2 belongs to the constraint
     assert gain == pytest.approx(objective() - before + (b + 0.1) * steps.sum())
-    assert rig.rounds.look(rows, lambda samples: pytest.fail("nobody moved")) == 0.0
+    assert rig.rounds.look(rows) == 0.0
 
 
 def test_rows_far_from_zero_are_not_looked_at_again() -> None:
@@ -214,7 +219,8 @@ def test_rows_far_from_zero_are_not_looked_at_again() -> None:
     rig.rounds.delta[0] = 0.5
     watched = np.arange(N) < 50
     near = watched.copy()
-    rows = rig.rounds.watch(watched, near, 0.4)
+    rig.rounds.watch(watched, near, 0.4)
+    rows = rig.rounds.rows
     expected = watched & (np.abs(rig.r) <= 0.4)
     expected[0] = True  # which moved
     np.testing.assert_array_equal(near, expected)
@@ -230,23 +236,84 @@ def test_violators() -> None:
     assert who.tolist() == [1, 2, 5] and much.tolist() == [0.5, 0.5, 0.25]
 
 
-def test_rows_are_placed_at_bounds_between_them_and_in_the_margin() -> None:
+def curvature(rig: Rig, rows: IntArray) -> FloatArray:
+    """H: the curvature when rows move and MARGIN answers."""
+    bordered = np.zeros((SIZE + 1, SIZE + 1))
+    bordered[0, 1:] = bordered[1:, 0] = 1.0
+    bordered[1:, 1:] = rig.block(rig.margin, rig.margin)
+    cross = np.vstack([np.ones(len(rows)), rig.block(rig.margin, rows)])
+    H: FloatArray = rig.block(rows, rows) - cross.T @ np.linalg.solve(bordered, cross)
+    return H
+
+
+def test_violators_go_to_their_bounds_or_into_the_margin() -> None:
+    """One wants more than its box has, one less; one is content."""
     rig = Rig()
-    rows = np.array([41, 43, 45])
-    rig.rounds.residual[rig.margin] = rig.r[rig.margin]
-    before, r = rig.u[rows].copy(), rig.r[rows].copy()
-    own = rig.block(rows, rows)
-    new, between = rig.rounds.propose(rows, 100.0 * np.eye(3), np.full(3, 1e-12))
-    np.testing.assert_allclose(new, before - r / 100.0, atol=EXACT)
-    assert between.tolist() == [0, 1, 2]
-    new[0] = 1.0
-    joined = np.array([2])
-    cross = rig.block(rows, rig.margin)
-    rig.rounds.place(rows, new, joined, rig.margin, cross, own)
-    shift = np.where([True, True, False], new - before, 0.0)
-    assert rig.u[rows].tolist() == [new[0], new[1], before[2]]
-    np.testing.assert_allclose(rig.rounds.delta[rows], shift, atol=EXACT)
-    np.testing.assert_allclose(
-        rig.rounds.residual[rig.margin], rig.r[rig.margin] + shift @ cross, atol=EXACT
-    )
-    assert rig.rounds.residual[45] == pytest.approx(r[2] + own[2] @ shift)
+    rows = np.array([41, 45, 49])
+    H = curvature(rig, rows)
+    rig.r[:] = 0.0
+    rig.u[rows] = 0.0
+    wanted = np.array([5.0, 0.5, 0.0])
+    rig.lo[rig.margin], rig.hi[rig.margin] = -1e9, 1e9
+    rig.lo[rows], rig.hi[rows] = -2.0, 2.0
+    settled = np.array([2.0, 0.5])  # and what the second answers to the first at its bound
+    rig.r[rows[:2]] = -(H @ wanted)[:2]
+    settled[1] = -(rig.r[rows[1]] + H[1, 0] * 2.0) / H[1, 1]
+    assert abs(settled[1]) < 2.0 and settled[1] != 0.0
+    r, before = rig.r.copy(), rig.u.copy()
+    rig.rounds.watch(np.isin(np.arange(N), rows), np.isin(np.arange(N), rows), np.inf)
+    assert rig.rounds.exchange(np.full(N, 1e-9), 128, 1e-12)
+    assert rig.rounds.least == 0.0  # nothing is indefinite
+    assert rig.u[rows].tolist() == [2.0, 0.0, 0.0]  # the margin system places the second
+    assert rig.factor.rows.tolist() == [*rig.margin, 45] and rig.in_margin[45]
+    delta = np.zeros(N)
+    delta[41] = 2.0
+    np.testing.assert_array_equal(rig.rounds.delta, delta)
+    joined = rig.factor.rows
+    np.testing.assert_allclose(rig.rounds.residual[joined], (r + rig.K @ delta)[joined], atol=EXACT)
+    # and with its answer r is 0 there
+    assert rig.rounds.face(float(before.sum()), False)
+    assert rig.u[45] == pytest.approx(settled[1], abs=1e-6)
+    assert not rig.rounds.exchange(np.full(N, np.inf), 128, 1e-12)
+
+
+def test_only_so_many_violators_move() -> None:
+    rig = Rig()
+    rig.r[:] = 0.0
+    rig.r[[41, 43, 45]] = [-1.0, -3.0, -2.0]
+    rows = np.arange(N) > 40
+    rig.rounds.watch(rows, rows.copy(), np.inf)
+    assert rig.rounds.exchange(np.full(N, 1e-9), 1, 1e-12)
+    moved = set(np.flatnonzero(rig.rounds.delta)) | (set(rig.factor.rows) - set(rig.margin))
+    assert moved == {43}
+
+
+def test_a_row_that_depends_on_the_margin_trades_weight_with_it() -> None:
+    """The second row of a sample in MARGIN: both move, f stays, and the first bound ends it."""
+    rig = Rig()
+    row, twin = 5, 4
+    rig.r[:] = 0.0
+    rig.r[row] = -1.0
+    rig.u[row], rig.hi[row] = 0.0, 1.0
+    rig.u[twin], rig.lo[twin] = 0.25, 0.0
+    assert rig.at[row] == rig.at[twin]
+    before = rig.u.copy()
+    rig.rounds.watch(np.arange(N) == row, np.arange(N) == row, np.inf)
+    assert rig.rounds.step_aside(np.full(N, 1e-9), 1e-6)
+    assert rig.rounds.least <= 1e-9
+    assert rig.u[row] == pytest.approx(0.25) and rig.u[twin] == 0.0
+    assert twin not in rig.factor.rows and not rig.in_margin[twin]
+    np.testing.assert_allclose(rig.K @ (rig.u - before), 0.0, atol=1e-8)
+    np.testing.assert_allclose(rig.rounds.delta, rig.u - before, atol=EXACT)
+
+
+def test_a_row_that_does_not_joins() -> None:
+    rig = Rig()
+    rig.r[:] = 0.0
+    rig.r[45] = -1.0
+    rig.rounds.watch(np.arange(N) == 45, np.arange(N) == 45, np.inf)
+    before = rig.u.copy()
+    assert rig.rounds.step_aside(np.full(N, 1e-9), 1e-12)
+    assert rig.factor.rows.tolist() == [*rig.margin, 45] and rig.in_margin[45]
+    assert rig.rounds.residual[45] == -1.0 and rig.u.tolist() == before.tolist()
+    assert not rig.rounds.step_aside(np.full(N, np.inf), 1e-12)

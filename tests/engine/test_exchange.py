@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import make_classification, make_moons
 
 from adiabat.engine import exchange
-from adiabat.engine.exchange import Exchange, Stuck, longest_step
+from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.machine import Machine
 from adiabat.engine.row_change import RowChange
 from adiabat.engine.samples import Samples
@@ -97,10 +97,10 @@ class Watcher:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rounds: list[tuple[Exchange, float, float]] = []
-        original = Exchange._face
+        original = Exchange._survey
 
-        def face(this: Exchange) -> bool:
-            anchored = original(this)
+        def survey(this: Exchange, *arguments: Any) -> bool:
+            anchored = original(this, *arguments)
             machine = this.machine
             if this._rounds.measure(machine.d):
                 K = machine.samples.block(machine.at, machine.at)
@@ -110,7 +110,7 @@ class Watcher:
                 self.rounds.append((this, value, rounding))
             return anchored
 
-        monkeypatch.setattr(Exchange, "_face", face)
+        monkeypatch.setattr(Exchange, "_survey", survey)
 
     def assert_never_rises(self) -> None:
         for (one, before, _), (other, after, rounding) in zip(
@@ -270,15 +270,6 @@ def test_other_sums_than_zero(d: float) -> None:
     Exchange(machine, 1e-9).solve(np.ones(3, dtype=bool))
     exact = batch_qp.solve(K, np.zeros(3), np.zeros(3), np.ones(3), d)
     np.testing.assert_allclose(machine.u, exact.u, atol=1e-9)
-
-
-def test_longest_step() -> None:
-    u, lo, hi = np.array([0.5, 0.0, 1.0]), np.zeros(3), np.ones(3)
-    assert longest_step(u, np.array([0.25, 0.0, 0.0]), lo, hi) == 1.0
-    assert longest_step(u, np.array([2.0, 0.0, 0.0]), lo, hi) == 0.25
-    assert longest_step(u, np.array([-1.0, 0.0, 0.0]), lo, hi) == 0.5
-    assert longest_step(u, np.array([0.1, -0.1, 0.0]), lo, hi) == 0.0
-    assert longest_step(np.empty(0), np.empty(0), np.empty(0), np.empty(0)) == 1.0
 
 
 # ---------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_a_plan_that_makes_no_sense_changes_nothing() -> None:
     assert_goes_on(rig)
 
 
-@pytest.mark.parametrize("where", ["solve", "_face", "_look", "_exchange"])
+@pytest.mark.parametrize("where", ["solve", "_survey", "_exchange"])
 @pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, MemoryError])
 def test_a_failing_exchange_changes_nothing(
     where: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch

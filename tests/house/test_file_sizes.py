@@ -20,7 +20,6 @@ LONGER_FOR_A_REASON: dict[str, tuple[int, str]] = {
     "adiabat/estimators/kernel_machine.py": (651, "all methods of a kernel machine, in one place"),
     "adiabat/estimators/incremental_pipeline.py": (537, "all methods of the pipeline"),
     "adiabat/engine/machine.py": (473, "all state of one problem (P), and what is known of it"),
-    "adiabat/_core/rounds.pyx": (515, "all steps of a round, on the arrays that they share"),
     "adiabat/store/store.py": (491, "all verbs of a store, in one place"),
     "adiabat/estimators/least_squares_machine.py": (637, "all methods of its estimators"),
 }

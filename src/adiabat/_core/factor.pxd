@@ -23,8 +23,11 @@ cdef class Factor:
     cdef double* _zp
     cdef double* _xp                       # one vector by place
     cdef double* _roomp
-    cdef object _scratch_w                 # W of the last `prepare`, (k, extent)
-    cdef object _scratch_s                 # its Schur complement, (k, k)
+    # of the last `prepare`, of k rows: W (k, extent), the Schur complement (k, k), and p (k)
+    cdef double* _W
+    cdef double* _S
+    cdef double* _p
+    cdef Py_ssize_t _k, _room_w, _room_s   # numbers there is room for
 
     cdef void solve_held(self, double* w) noexcept nogil
     cdef double solve_in_place(self, double* w, double s) noexcept nogil
@@ -32,6 +35,15 @@ cdef class Factor:
     cdef void drop_at(self, Py_ssize_t position) noexcept nogil
     cdef void _drop(self, long long* gone, Py_ssize_t k) noexcept nogil
     cdef int _reserve(self, Py_ssize_t more) except -1
+    cdef int _prepare(self, const double* cross, const double* own, Py_ssize_t k) except -1
+    cdef Py_ssize_t _admit(self, const long long* chosen, const long long* rows, Py_ssize_t k,
+                           unsigned char* joined) except -1
+    cdef void _free_room(self) noexcept
+    cdef int _make_room(self, Py_ssize_t for_w, Py_ssize_t k) except -1
+    cdef void _extend(self, const long long* chosen, const long long* rows, long long* order,
+                      Py_ssize_t taken, const double* C, Py_ssize_t k) noexcept nogil
+    cdef double _border(self) noexcept nogil
+    cdef bint _holds_b(self) noexcept nogil
     cdef void _compact(self) noexcept nogil
     cdef void _append(self, const long long* rows, const long long* order,
                       Py_ssize_t k) noexcept nogil

@@ -21,11 +21,13 @@ Invariant: after every public call ||L L' - (K_MM + c 11')|| is of rounding size
 """
 
 from libc.math cimport INFINITY, sqrt
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
 from adiabat._core.blas cimport axpy, dot, potrf, trsv_lower
+from adiabat._core.corner cimport Corner, factor_corner
 from adiabat._core.triangle cimport (
     aligned, backward, compact, forward, Newcomers, project, project_room, removal_room,
     removal_traces, remove, spread, transpose,
@@ -44,18 +46,23 @@ cdef double WEAK = 1e-8
 cdef class Factor:
     """Cholesky factor of the shifted margin matrix, with the rows it stands for."""
 
+    def __dealloc__(self):
+        self._free_room()
+
+    cdef void _free_room(self) noexcept:
+        """Give back what the last `prepare` filled."""
+        free(self._W)
+        free(self._S)
+        self._W = self._S = self._p = NULL
+        self._k = self._room_w = self._room_s = 0
+
     def __init__(self, double shift, double dependent):
         self.shift = self.usual = shift
         self.dependent = dependent
-        self.size = 0
-        self.changes = 0
-        self._extent = 0
-        self._idle = 0
-        self._capacity = 0
+        self.size = self.changes = self._extent = self._idle = self._capacity = self._reached = 0
         self._rows = self._places = np.empty(0, dtype=np.int64)
         self._lower = np.zeros((0, 0))
         self._z = self._x = self._room = np.empty(0)
-        self._reached = 0
         self.least_pivot = 0.0
 
     @property
@@ -119,7 +126,7 @@ cdef class Factor:
     def wipe_removed(self):
         """Overwrite what is left of rows that are gone."""
         cdef Py_ssize_t j, n = self._extent, more = self._reached - self._extent
-        self._scratch_w = self._scratch_s = None
+        self._free_room()
         with nogil:
             for j in range(self._reached if more else 0):
                 memset(self._L + j * self._capacity + n, 0, more * sizeof(double))
@@ -136,122 +143,114 @@ cdef class Factor:
         S = own + c 11' - W'W and p = z'W - 1', W = L^-1 (cross + c)'. The curvature of the
         objective when row j moves and the margin answers is S + p'p / z'z (CP01 (12)).
         """
-        cdef Py_ssize_t n, k = own.shape[0]
-        cdef double[:, ::1] W, S
-        cdef double[::1] p
+        cdef Py_ssize_t k = own.shape[0]
+        schur, gap = np.empty((k, k)), np.empty(k)
+        cdef double[:, ::1] S = schur
+        cdef double[::1] p = gap
+        self._prepare(&cross[0, 0] if k and cross.shape[1] else NULL, &own[0, 0] if k else NULL, k)
+        if k:
+            memcpy(&S[0, 0], self._S, k * k * sizeof(double))
+            memcpy(&p[0], self._p, k * sizeof(double))
+        return schur, gap
+
+    cdef int _prepare(self, const double* cross, const double* own, Py_ssize_t k) except -1:
+        """The same of k rows whose kernel values follow each other."""
+        cdef Py_ssize_t i, n
         cdef Newcomers them
         self._reserve(k)
         n = self._extent
         self._idle += n - self.size
-        work = np.empty((project_room(k), n))[:k]
-        schur = np.add(own, self.shift)
-        gap = np.full(k, -1.0)
+        self._make_room(project_room(k) * n, k)
+        self._k = k
+        for i in range(k * k):
+            self._S[i] = own[i] + self.shift
+        for i in range(k):
+            self._p[i] = -1.0
         if n and k:
-            W, S, p = work, schur, gap
-            them.L, them.z, them.cross, them.place = self._L, self._zp, &cross[0, 0], self._place
+            them.L, them.z, them.cross, them.place = self._L, self._zp, cross, self._place
             them.n, them.cap, them.size, them.k = n, self._capacity, self.size, k
-            them.shift, them.W, them.p, them.S = self.shift, &W[0, 0], &p[0], &S[0, 0]
+            them.shift, them.W, them.p, them.S = self.shift, self._W, self._p, self._S
             with nogil:
                 project(&them)
-        self._scratch_w, self._scratch_s = work, schur
-        return schur, gap
+        return 0
+
+    cdef int _make_room(self, Py_ssize_t for_w, Py_ssize_t k) except -1:
+        """Room for so many numbers of W, and for S and p of k rows; what was there may be lost."""
+        if for_w > self._room_w:
+            self._W = larger(self._W, for_w)
+            self._room_w = for_w
+        if k * (k + 1) > self._room_s:
+            self._S = larger(self._S, k * (k + 1))
+            self._room_s = k * (k + 1)
+        self._p = self._S + k * k
+        return 0
 
     def admit(self, chosen, rows):
         """Let rows[i], the chosen[i]-th of the last `prepare`, join; returns which did (bool).
 
-        Independent rows join together, by one factorisation. If some depend on the margin or on
-        each other, pivots go in order of their size relative to the diagonal, and what falls below
-        `dependent` stays out.
+        Those that depend on the margin or on each other stay out (`corner`).
         """
-        cdef Py_ssize_t k = len(chosen)
-        cdef Py_ssize_t n = self._extent
-        cdef Py_ssize_t i, j, taken = k
-        self.least_pivot = 0.0
-        if k == 0:
-            return np.zeros(0, dtype=bool)
-        chosen = np.asarray(chosen, dtype=np.int64)
-        schur = self._scratch_s.take(chosen, 0).take(chosen, 1)
-        corner = schur.copy()
-        cdef double[:, ::1] S = schur
-        cdef double[:, ::1] C = corner
-        cdef double[:, ::1] W = self._scratch_w
-        cdef long long[::1] pick = chosen
+        cdef const long long[::1] pick = np.ascontiguousarray(chosen, dtype=np.int64)
         cdef const long long[::1] labels = np.ascontiguousarray(rows, dtype=np.int64)
-        cdef double[::1] scale = np.empty(k)
-        cdef bint sound
-        with nogil:
-            for i in range(k):
-                # the diagonal of K + c
-                scale[i] = S[i, i] + dot(n, &W[pick[i], 0], &W[pick[i], 0]) if n else S[i, i]
-            sound = potrf(k, &C[0, 0], k) == 0
-            for i in range(k):
-                sound = sound and C[i, i] * C[i, i] > self.dependent * scale[i]
-        order = np.arange(k)
-        if not sound:
-            order = self._pivot(S, scale, C)
-            taken = len(order)
-        cdef const long long[::1] place = order
-        cdef const long long[::1] own = chosen[order]
-        cdef Py_ssize_t cap = self._capacity
-        joined = np.zeros(k, dtype=bool)
-        joined[order] = True
-        if taken == 0:
-            return joined
-        with nogil:
-            # the new rows of L: [W', corner]
-            if n:
-                transpose(n, &W[0, 0], &own[0], taken, self._L + n, cap)
-            for j in range(taken):
-                for i in range(j, taken):
-                    self._L[(n + j) * cap + n + i] = C[j, i]
-            # z = L^-1 1
-            for i in range(taken):
-                self._zp[n + i] = 1.0 - (
-                    dot(n, &W[own[i], 0], self._zp) if n else 0.0)
-            trsv_lower(taken, self._L + n * cap + n, cap, self._zp + n)
-            self._append(&labels[0], &place[0], taken)
-        self.changes += taken
+        joined = np.zeros(pick.shape[0], dtype=bool)
+        cdef unsigned char[::1] did = joined.view(np.uint8)
+        if pick.shape[0] != labels.shape[0]:
+            raise ValueError("rows do not fit")
+        if pick.shape[0]:
+            self._admit(&pick[0], &labels[0], pick.shape[0], &did[0])
+        else:
+            self.least_pivot = 0.0
         return joined
 
-    def _pivot(self, double[:, ::1] S, double[::1] scale, double[:, ::1] C):
-        """Pivoted Cholesky of S until pivots fall below `dependent`; returns the rows taken.
-
-        On return C[a, b], b >= a, is entry (b, a) of the factor over the rows taken, in order.
-        """
-        cdef Py_ssize_t k = S.shape[0], i, a, best, taken = 0
-        cdef double pivot, ratio, best_ratio
-        cdef unsigned char[::1] done = np.zeros(k, dtype=np.uint8)
-        cdef double[:, ::1] column = np.zeros((k, k))     # column[a, i]: entry (i, a)
-        taken_rows = np.empty(k, dtype=np.int64)
-        cdef long long[::1] order = taken_rows
+    cdef Py_ssize_t _admit(self, const long long* chosen, const long long* rows, Py_ssize_t k,
+                           unsigned char* joined) except -1:
+        """The same; notes which of them did, and returns how many."""
+        cdef Py_ssize_t i, j, n = self._extent, taken
+        cdef const double* w
+        cdef Corner c
+        self.least_pivot = 0.0
+        if k == 0:
+            return 0
+        cdef void* room = malloc((3 * k * k + k) * sizeof(double) + k * (sizeof(long long) + 1))
+        if room == NULL:
+            raise MemoryError()
+        c.k, c.dependent, c.S = k, self.dependent, <double*> room
+        c.C, c.columns, c.scale = c.S + k * k, c.S + 2 * k * k, c.S + 3 * k * k
+        c.order = <long long*> (c.scale + k)
+        c.done = <unsigned char*> (c.order + k)
         with nogil:
-            while taken < k:
-                best = -1
-                best_ratio = self.dependent
-                for i in range(k):
-                    if not done[i] and scale[i] > 0.0 and S[i, i] > best_ratio * scale[i]:
-                        best_ratio = S[i, i] / scale[i]
-                        best = i
-                if best < 0:
-                    break
-                done[best] = 1
-                pivot = sqrt(S[best, best])
-                for i in range(k):
-                    column[taken, i] = 0.0 if done[i] else S[i, best] / pivot
-                column[taken, best] = pivot
-                for i in range(k):
-                    if not done[i]:
-                        axpy(k, -column[taken, i], &column[taken, 0], &S[i, 0])
-                order[taken] = best
-                taken += 1
             for i in range(k):
-                ratio = S[i, i] / scale[i] if scale[i] > 0.0 else 0.0
-                if not done[i] and ratio < self.least_pivot:
-                    self.least_pivot = ratio
-            for a in range(taken):
-                for i in range(a, taken):
-                    C[a, i] = column[a, order[i]]
-        return taken_rows[:taken]
+                w = self._W + chosen[i] * n
+                for j in range(k):
+                    c.S[i * k + j] = self._S[chosen[i] * self._k + chosen[j]]
+                c.scale[i] = c.S[i * k + i] + (dot(n, w, w) if n else 0.0)
+                joined[i] = False
+            taken = factor_corner(&c)
+            for i in range(taken):
+                joined[c.order[i]] = True
+            if taken:
+                self._extend(chosen, rows, c.order, taken, c.C, k)
+        self.least_pivot = c.least_pivot
+        free(room)
+        self.changes += taken
+        return taken
+
+    cdef void _extend(self, const long long* chosen, const long long* rows, long long* order,
+                      Py_ssize_t taken, const double* C, Py_ssize_t k) noexcept nogil:
+        """The new rows of L: [W', corner]. `order` ends as the numbers of their rows of W."""
+        cdef Py_ssize_t i, j, n = self._extent, cap = self._capacity
+        self._append(rows, order, taken)
+        for i in range(taken):
+            order[i] = chosen[order[i]]
+        if n:
+            transpose(n, self._W, order, taken, self._L + n, cap)
+        for j in range(taken):
+            for i in range(j, taken):
+                self._L[(n + j) * cap + n + i] = C[j * k + i]
+        # z = L^-1 1
+        for i in range(taken):
+            self._zp[n + i] = 1.0 - (dot(n, self._W + order[i] * n, self._zp) if n else 0.0)
+        trsv_lower(taken, self._L + n * cap + n, cap, self._zp + n)
 
     cdef bint push(self, long long row, const double* cross, double own) noexcept nogil:
         """Let one row join, if it is independent: `prepare` and `admit` in one.
@@ -364,7 +363,7 @@ cdef class Factor:
         if info == 0 and sound:
             self._append(&labels[0], NULL, s)
             return np.ones(s, dtype=bool)
-        self.prepare(np.empty((s, 0)), np.asarray(K))
+        self._prepare(NULL, &K[0, 0], s)
         joined = self.admit(np.arange(s), labels)
         self.changes = 0
         return joined
@@ -410,10 +409,16 @@ cdef class Factor:
         r of an outlier is matched by the least of its weights. To match it by b would cost all
         other rows their digits.
         """
-        return self.size > 0 and self.border() * self.usual >= WEAK
+        return bool(self._holds_b())
+
+    cdef bint _holds_b(self) noexcept nogil:
+        return self.size > 0 and self._border() * self.usual >= WEAK
 
     def border(self):
         """z'z, the weight of the border in the curvature."""
+        return self._border()
+
+    cdef double _border(self) noexcept nogil:
         return dot(self._extent, self._zp, self._zp)
 
     def weakest(self):
@@ -424,6 +429,14 @@ cdef class Factor:
             place = self._place[i]
             least = min(least, self._L[place * self._capacity + place])
         return least * least / self.shift
+
+
+cdef double* larger(double* room, Py_ssize_t n) except NULL:
+    """Memory for n numbers in the place of other memory."""
+    cdef void* grown = realloc(room, n * sizeof(double))
+    if grown == NULL:
+        raise MemoryError()
+    return <double*> grown
 
 
 def _grown(array, shape, n):

@@ -27,5 +27,7 @@ cdef class Gram:
     cdef int _place(self, Py_ssize_t p, panel) except -1
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,
                      double* out) noexcept nogil
+    cdef int gather_into(self, const long long* samples, Py_ssize_t k, const long long* slots,
+                         Py_ssize_t m, double* out) except -1 nogil
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,
                        double* out) noexcept nogil

@@ -74,10 +74,6 @@ cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
 cdef class Gram:
     """Slots of kernel columns: `slot_of[sample]` and `owner[slot]` are each other's inverse."""
 
-    def __cinit__(self):
-        self._data = NULL
-        self._n_panels = 0
-
     def __init__(self):
         self.n = self.n_lines = self.capacity = 0
         self.panels = []
@@ -397,6 +393,26 @@ cdef class Gram:
         job.step = max(LEAST_ROWS, PART // (1 + total))
         share(some_rows, &job, (n_rows + job.step - 1) // job.step)
         free(room)
+        return 0
+
+    cdef int gather_into(self, const long long* samples, Py_ssize_t k, const long long* slots,
+                         Py_ssize_t m, double* out) except -1 nogil:
+        """out[i, j] = K[samples[i], slots[j]], its rows one after the other."""
+        cdef Columns job
+        cdef size_t* tops
+        cdef Py_ssize_t j
+        if k == 0 or m == 0:
+            return 0
+        tops = <size_t*> malloc(m * sizeof(size_t))
+        if tops == NULL:
+            with gil:
+                raise MemoryError()
+        for j in range(m):
+            tops[j] = <size_t> (self._data[slots[j] // WIDTH] + slots[j] % WIDTH)
+        job.a, job.k, job.n, job.rows, job.first = tops, m, k, samples, 0
+        job.block, job.di, job.dj = out, m, 1
+        in_columns(read_rows, &job)
+        free(tops)
         return 0
 
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,

@@ -145,6 +145,28 @@ cdef class LineGram(Gram):
         free(lines)
         return status
 
+    cdef int gather_into(self, const long long* samples, Py_ssize_t k, const long long* slots,
+                         Py_ssize_t m, double* out) except -1 nogil:
+        """out[i, j] = K[samples[i], slots[j]], of samples that have a line."""
+        cdef Py_ssize_t i
+        cdef bint lacking = False
+        cdef long long* lines = <long long*> malloc(max(1, k) * sizeof(long long))
+        for i in range(k if lines != NULL else 0):
+            lines[i] = self._line_of[samples[i]]
+            lacking |= lines[i] < 0
+        if lines == NULL or lacking:
+            free(lines)
+            with gil:
+                if lacking:
+                    raise RuntimeError(
+                        "a kernel value was asked for of a sample that has no line")
+                raise MemoryError()
+        try:
+            Gram.gather_into(self, lines, k, slots, m, out)
+        finally:
+            free(lines)
+        return 0
+
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,
                        double* out) noexcept nogil:
         """out[j] = K[sample, slots[j]], of a sample that has a line."""

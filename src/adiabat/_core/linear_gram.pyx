@@ -23,6 +23,9 @@ from adiabat._core.simd cimport simd
 from adiabat._core.kernel_values import LINEAR, Rows
 from adiabat._core.thread_pool import in_slices
 
+cdef enum:
+    FEW = 1 << 12   # kernel values that are not worth a table of columns
+
 
 cdef class LinearGram(Gram):
     """Kernel values from features that are held elsewhere."""
@@ -116,6 +119,19 @@ cdef class LinearGram(Gram):
         self._weigh(coef, w)
         self._values(w, rows, n_rows, out)
         free(w)
+        return 0
+
+    cdef int gather_into(self, const long long* samples, Py_ssize_t k, const long long* slots,
+                         Py_ssize_t m, double* out) except -1 nogil:
+        """out[i, j] = K[samples[i], slots[j]], its rows one after the other."""
+        cdef Py_ssize_t i
+        if k * m <= FEW:
+            for i in range(k):
+                self.row_into(samples[i], slots, m, out + i * m)
+            return 0
+        with gil:
+            self.gather(<const long long[:k]> samples, np.asarray(<const long long[:m]> slots),
+                        <double[:k, :m]> out)
         return 0
 
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,

@@ -25,7 +25,6 @@ MARGIN rows comes back, even if rows are dependent (the primal active set method
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from adiabat._core.pairs import Pairs, pairwise_descent
 from adiabat._core.rounds import NEGATIVE, Rounds
@@ -33,7 +32,7 @@ from adiabat.engine.machine import AT_BOUND, SUM_ROUNDINGS, Machine
 from adiabat.engine.merged import Merged
 from adiabat.engine.noise import EPSILON, ROUNDINGS
 from adiabat.errors import IndefiniteKernelError
-from adiabat.typing import FloatArray, IntArray
+from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # Curvature below this part of the diagonal counts as none; below minus NEGATIVE it is a fault.
 FLAT = 1e-12
@@ -44,9 +43,6 @@ PAIRS = 20
 REGROUPS = 30
 # Steps in single file for each row, at most.
 MOST_STEPS = 50
-# Rows are looked at again up to so many times the last changes of r from r = 0; the next changes
-# are smaller, mostly by far.
-REACH = 4.0
 # Rises of the objective, and rounds in blocks, before the rest is done in single file.
 PATIENCE = 3
 BLOCK_ROUNDS = 40
@@ -85,13 +81,12 @@ class Exchange:
     def turn_to(self, machine: Machine) -> None:
         """Go on with a machine, or other rows of it, whose residuals are up to date."""
         self.machine = machine
-        self._rounds = Rounds(machine.samples.gram, machine.n, AT_BOUND)
+        self._rounds = Rounds(machine.samples, machine.n, AT_BOUND, machine.refactor)
         self._delta, self._residual = self._rounds.delta, self._rounds.residual
-        self._pending = np.zeros(machine.n)  # change of r of MARGIN by clipping u to its box
         self.accuracy = np.zeros(machine.n)  # the violation accepted, by row
         self._bound: tuple[FloatArray | None, ...] = None, None
         self._bind()
-        self._enter_boxes()
+        self._rounds.enter_boxes()
 
     def _bind(self) -> None:
         """Bind the machine's arrays, which may have been replaced since the last turn."""
@@ -105,48 +100,44 @@ class Exchange:
 
     # -- the loop --------------------------------------------------------------------------------
 
-    def solve(self, watched: npt.NDArray[np.bool_]) -> None:
+    def solve(self, watched: BoolArray) -> None:
         """Rounds until no watched row violates; raises `Stuck`. Rows that move are watched too."""
         machine, rounds = self.machine, self._rounds
         self._bind()
         self._take_stock()
-        self._rounds.start(self._pending)
+        rounds.start()
         feasible = False
         trouble = 0
         self.single_file = self.nearly_there
         near = watched.copy()
-        balanced = rounds.measure(machine.d)
+        rested = rounds.measure(machine.d)
         self._set_accuracy()
+        # at rest: new rows only came in with u = 0, and the margin system is solved as it is
+        rested = rested and rounds.at_rest(self.accuracy)
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
             troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
             trouble += troubled
             if trouble > REGROUPS:
                 self.single_file = self.fell_back = True
-            gain = 0.0
-            # at rest: new rows only came in with u = 0, and the margin system is solved as it is
-            at_rest = turn == 0 and balanced and rounds.at_rest(self.accuracy)
-            anchored = machine.factor.holds_b() if at_rest else self._face()
-            in_blocks = not (troubled or self.single_file)
-            rows = rounds.watch(watched, near, REACH * rounds.rms_change if in_blocks else np.inf)
-            if not at_rest:
-                gain = self._look(rows)
+            anchored = self._survey(watched, near, rested, troubled or self.single_file)
+            if not rested:
                 self._raise_accuracy()
+            rested = False
             if troubled and not (self._descended or self.single_file):
                 self.overshoots = True
                 return
-            if feasible and gain > 0.0:
+            if feasible and rounds.gain > 0.0:
                 self._rises += 1
                 self._width = max(1, self._width // 2)
-            if anchored:
-                feasible = True
-                if troubled and not self.single_file:
-                    step = self._regroup
-                else:
-                    step = self._exchange
-                if not step(rows):
-                    return
-            elif not self._seed(rows):
+            feasible = feasible or anchored
+            if not anchored:
+                moved = self._seed()
+            elif troubled and not self.single_file:
+                moved = self._regroup()
+            else:
+                moved = self._exchange()
+            if not moved:
                 return
         raise Stuck
 
@@ -163,89 +154,32 @@ class Exchange:
             self._set_accuracy()
             np.maximum(self.accuracy, before, out=self.accuracy)
 
-    def _enter_boxes(self) -> None:
-        """Bring every u into its box; rows moved by it leave MARGIN."""
-        machine = self.machine
-        outside, move, leaving = self._rounds.enter_boxes()
-        if len(leaving):
-            leaves = np.zeros(machine.n, dtype=bool)
-            leaves[leaving] = True
-            self._leave_margin(np.flatnonzero(leaves[machine.margin]))
-        margin = machine.margin
-        if len(margin) and len(outside):
-            self._pending[margin] = machine.kernel(margin, outside) @ move
-
-    # -- 1. the face -----------------------------------------------------------------------------
-
-    def _face(self) -> bool:
-        """Optimum on the face of the present margin; False if no margin is left to hold b."""
+    def _survey(self, watched: BoolArray, near: BoolArray, rested: bool, everyone: bool) -> bool:
+        """The optimum on the face of MARGIN, and residuals there; False if nobody holds b."""
         machine, rounds = self.machine, self._rounds
         rounds.b = machine.b
-        anchored: bool = rounds.face(machine.d, self.single_file, machine.refactor)
+        anchored = rounds.survey(watched, near, machine.d, rested, self.single_file, everyone)
         machine.b = rounds.b
         return anchored
 
-    def _leave_margin(self, positions: IntArray) -> None:
-        """Take the rows at positions of the factor out of MARGIN."""
-        self._rounds.leave_margin(positions, self.machine.refactor)
+    # -- violators -------------------------------------------------------------------------------
 
-    # -- 2. the look -----------------------------------------------------------------------------
-
-    def _look(self, rows: IntArray) -> float:
-        """Bring the residuals of rows up to date; returns the change of the objective."""
-        gain: float = self._rounds.look(rows, self.machine.samples.slots)
-        return gain
-
-    # -- 3. the violators ------------------------------------------------------------------------
-
-    def _exchange(self, rows: IntArray) -> bool:
-        """Move violators among rows to a bound or into MARGIN; False if there are none."""
+    def _exchange(self) -> bool:
+        """Move violators to a bound or into MARGIN; False if there are none."""
         machine, rounds = self.machine, self._rounds
-        rows, violation = rounds.violators(rows, self.accuracy)
-        if len(rows) == 0:
-            return False
-        width = 1 if self.single_file else min(self._width, max(FEWEST, machine.factor.size // 2))
-        rows = most_of(rows, violation, width)
         if self.single_file:
-            self._step_aside(rows)
+            rounds.b = machine.b
+            found = rounds.step_aside(self.accuracy, FLAT)
+            machine.b = rounds.b
         else:
-            self._refuse_negative(rounds.exchange(rows, machine.samples, FLAT))
-        return True
+            width = min(self._width, max(FEWEST, machine.factor.size // 2))
+            found = rounds.exchange(self.accuracy, width, FLAT)
+        self._refuse_negative(rounds.least)
+        return found
 
-    def _step_aside(self, one: IntArray) -> None:
-        """Move one violator into MARGIN or, if it depends on MARGIN, with it to the first bound.
-
-        In the second case f hardly changes on the way (CP01's kappa is about 0): the row and the
-        margin rows exchange weight until one of them meets a bound.
-        """
-        machine, row, margin = self.machine, one[0], self.machine.margin.copy()
-        kernel, _, H, scales, pivot = self._rounds.curvature(one, margin, machine.samples)
-        self._refuse_negative(pivot)
-        cross, scale, curvature = kernel[0], scales[0], H[0, 0]
-        if pivot > machine.factor.dependent:
-            self._join(np.zeros(1, dtype=np.int64), one)
-            self._residual[row] = machine.r[row]
-            return
-        r, u, lo, hi = machine.r[row], machine.u[row], machine.lo[row], machine.hi[row]
-        sign = -1.0 if r > 0.0 else 1.0
-        du, db = machine.factor.solve(-sign * cross, -sign)
-        step = hi - u if sign > 0 else u - lo
-        if curvature > FLAT * scale:
-            step = min(step, abs(r) / curvature)
-        step *= longest_step(machine.u[margin], step * du, machine.lo[margin], machine.hi[margin])
-        rows = np.append(margin, row)
-        before = machine.u[rows]
-        new = self._rounds.snap_to_bounds(rows, before + step * np.append(du, sign))
-        machine.u[rows] = new
-        self._delta[rows] += new - before
-        machine.b += step * db
-        self._rounds.shift_b(step * db)
-        at_bound = (new == machine.lo[rows]) | (new == machine.hi[rows])
-        self._leave_margin(np.flatnonzero(at_bound[:-1]))
-
-    def _join(self, chosen: IntArray, rows: IntArray) -> npt.NDArray[np.bool_]:
+    def _join(self, chosen: IntArray, rows: IntArray) -> BoolArray:
         machine = self.machine
-        joined: npt.NDArray[np.bool_] = machine.factor.admit(chosen, rows[chosen])
+        joined: BoolArray = machine.factor.admit(chosen, rows[chosen])
         self._refuse_negative(machine.factor.least_pivot)
         came = rows[chosen[joined]]
         machine.in_margin[came] = True
@@ -263,9 +197,9 @@ class Exchange:
 
     # -- no margin yet ---------------------------------------------------------------------------
 
-    def _seed(self, rows: IntArray) -> bool:
+    def _seed(self) -> bool:
         """Find a margin that holds b: balance sum u, then move pairs; False if none violates."""
-        machine = self.machine
+        machine, rows = self.machine, self._rounds.rows
         if not self._rounds.measure(machine.d):
             self._balance(self._rounds.missing)
             return True
@@ -289,13 +223,13 @@ class Exchange:
         self._pair_up(rows, machine.r[rows].copy(), highest - lowest)
         return True
 
-    def _regroup(self, rows: IntArray) -> bool:
+    def _regroup(self) -> bool:
         """Violators and the whole margin in pairs; False if none violates.
 
         For data of low rank, where the margin is small and most rows end at a bound.
         """
         machine = self.machine
-        rows, violation = self._rounds.violators(rows, self.accuracy)
+        rows, violation = self._rounds.violators(self._rounds.rows, self.accuracy)
         if len(rows) == 0:
             return False
         margin = machine.margin.copy()
@@ -341,12 +275,12 @@ class Exchange:
         machine, rounds = self.machine, self._rounds
         self.overshoots, self._descended, self._rises, self._width = False, True, 0, MOST
         self._bind()
-        rounds.start(self._pending)
+        rounds.start()
         if machine.factor.size:
             machine.refactor(machine.margin[:0])
         if not rounds.measure(machine.d):
             self._balance(rounds.missing)
-        self._look(rows)
+        self._rounds.look(rows)
         before = machine.u[rows]
         merged = Merged(machine, rows)
         at = machine.at[merged.rows]
@@ -370,7 +304,7 @@ class Exchange:
         if self._landed is None:
             return
         machine, (rows, middle), self._landed = self.machine, self._landed, None
-        self._look(rows)
+        self._rounds.look(rows)
         machine.b -= middle
         machine.r[rows] -= middle
         u = machine.u[rows]
@@ -412,13 +346,6 @@ class Exchange:
         margin = machine.margin
         if len(margin):
             self._residual[margin] += machine.kernel(margin, rows) @ signed
-
-
-def longest_step(u: FloatArray, du: FloatArray, lo: FloatArray, hi: FloatArray) -> float:
-    """Largest part of du, at most 1, that keeps u within its box."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.where(du > 0.0, (hi - u) / du, np.where(du < 0.0, (lo - u) / du, np.inf))
-    return float(max(0.0, min(1.0, np.min(part, initial=1.0))))
 
 
 def most_of(rows: IntArray, amount: FloatArray, most: int) -> IntArray:
