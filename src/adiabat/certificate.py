@@ -21,7 +21,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -166,8 +166,7 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 100 else text[:97] + "..."
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What the judge found for one machine.
 
     `worst` is the row whose violation, `residual`, is largest for what it is `allowed`, of which

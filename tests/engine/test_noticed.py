@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -86,7 +85,7 @@ def test_rows_that_go_take_their_place_and_their_traces_with_them() -> None:
     gone = idle[:3]
     worst = int(gone[1]) + 1
     assert worst not in gone and len(gone) == 3
-    machine.verdict = replace(machine.verdict, worst=worst)
+    machine.verdict = machine.verdict._replace(worst=worst)
     at = machine.at[worst]
     machine.factor = watched = Watched(machine.factor)
     machine.finish(gone)

@@ -36,7 +36,9 @@ from adiabat._core.simd cimport simd
 from adiabat._core.thread_pool cimport pool_task, share
 
 from adiabat._core.aligned import aligned_zeros
-from adiabat._core.places import enlarged, fillers, room_for
+from adiabat._core.places import (
+    enlarged, fillers, idle, misplaced, room_for, vacant, vacant_near,
+)
 
 cdef enum:
     STRIP = 8     # columns in a line of the cache: a product reads all of them or none
@@ -144,7 +146,8 @@ cdef class Gram:
         self._reserve_samples(self.n + k)
         self.slot_of[self.n: self.n + k] = NO_SLOT
         self.n = self.n_lines = self.n + k
-        self.write(np.arange(self.n - k, self.n), slots, block)
+        if len(slots):
+            self.write(np.arange(self.n - k, self.n), slots, block)
 
     def write(self, rows, slots, double[:, :] block):
         """K[rows, slots] = block."""
@@ -186,7 +189,7 @@ cdef class Gram:
         cdef Py_ssize_t k = len(samples)
         if k == 0:
             return
-        slots = self._vacant(k) if groups is None else self._vacant_near(groups)
+        slots = self._vacant(k, groups)
         try:
             write(self._tops(slots), WIDTH)
         except BaseException:
@@ -197,33 +200,16 @@ cdef class Gram:
         self.owner[slots] = samples
         self.slot_of[samples] = slots
 
-    def _vacant(self, Py_ssize_t k):
-        """k slots without an owner."""
-        while np.count_nonzero(self.owner < 0) < k:
+    def _vacant(self, Py_ssize_t k, groups):
+        """k slots without an owner, in panels that are there or new ones."""
+        while True:
+            if groups is None:
+                slots = vacant(self.owner, k)
+            else:
+                slots = vacant_near(groups, self.owner, self._group, STRIP)
+            if slots is not None and len(slots) == k:
+                return slots
             self._add_panel()
-        return np.flatnonzero(self.owner < 0)[:k]
-
-    def _vacant_near(self, groups):
-        """A slot for each member of a group, in strips that no other group has a column in."""
-        slots = np.empty(len(groups), dtype=np.int64)
-        taken = self.owner >= 0
-        for group in np.unique(groups):
-            members = np.flatnonzero(groups == group)
-            while True:
-                empty = ~taken.reshape(-1, STRIP).any(axis=1)
-                ours = np.repeat((self._group == group) & ~empty, STRIP) & ~taken
-                own = np.flatnonzero(ours)[: len(members)]
-                more = np.flatnonzero(empty)
-                more = more[: (len(members) - len(own) + STRIP - 1) // STRIP]
-                if len(own) + STRIP * len(more) >= len(members):
-                    break
-                self._add_panel()
-                taken = np.concatenate([taken, np.zeros(WIDTH, dtype=bool)])
-            self._group[more] = group
-            new = (more[:, None] * STRIP + np.arange(STRIP)).ravel()
-            slots[members] = np.concatenate([own, new])[: len(members)]
-            taken[slots[members]] = True
-        return slots
 
     def _tops(self, slots):
         """Addresses of the first entries of slots, the next of each being WIDTH further on."""
@@ -241,14 +227,10 @@ cdef class Gram:
         A spare column costs memory and saves a kernel evaluation when its sample comes back,
         as those near the margin do.
         """
-        occupied = (self.owner >= 0).nonzero()[0]
-        kept = keep[self.owner[occupied]]
         self._clock += 1
-        self.stamp[occupied[kept]] = self._clock
-        idle = occupied[~kept]
-        if len(idle) > spare:
-            order = np.argsort(self.stamp[idle], kind="stable")
-            self._vacate(idle[order[: len(idle) - spare]])
+        gone = idle(self.owner, keep.view(np.uint8), self.stamp, self._clock, spare)
+        if len(gone):
+            self._vacate(gone)
 
     def gather_front(self, keep, Py_ssize_t tolerated, Py_ssize_t most):
         """Bring columns of samples in `keep` to the front panels, `most` at a time.
@@ -256,14 +238,10 @@ cdef class Gram:
         A product reads whole panels, so columns in use should share as few as they can; but so
         many as are tolerated elsewhere, read by themselves, cost less than to move them.
         """
-        used = np.zeros(self.n_slots, dtype=bool)
-        occupied = (self.owner >= 0).nonzero()[0]
-        used[occupied] = keep[self.owner[occupied]]
-        cdef Py_ssize_t front = -(-int(used.sum()) // WIDTH) * WIDTH
-        behind = front + used[front:].nonzero()[0]
-        if most and len(behind) > tolerated:
-            behind = behind[-most:]
-            self._exchange((~used[:front]).nonzero()[0][: len(behind)], behind)
+        given = self.owner, keep.view(np.uint8), WIDTH, tolerated, most
+        vacated, behind = misplaced(*given)
+        if len(behind):
+            self._exchange(vacated, behind)
 
     def _exchange(self, first, second):
         """Let the owners of slots first[j] and second[j] trade places."""
@@ -296,18 +274,23 @@ cdef class Gram:
 
     def remove(self, samples):
         """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays."""
-        if len(samples) == 0:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        samples = np.unique(samples)
-        slots = self.slot_of[samples]
-        self._vacate(slots[slots >= 0])
+        cdef long long[::1] slot_of = self.slot_of, owner = self.owner
+        cdef const long long[::1] come, to
+        cdef Py_ssize_t i, left
+        samples = np.sort(samples) if len(samples) < 2 else np.unique(samples)
+        left = self.n - len(samples)
         tail, hole = fillers(samples, self.n)
+        slots = self.slot_of[samples]
+        if slots.max(initial=NO_SLOT) >= 0:
+            self._vacate(slots[slots >= 0])
         self._remove_lines(samples, tail, hole)
-        self.slot_of[hole] = self.slot_of[tail]
-        self.n -= len(samples)
-        self.slot_of[self.n: self.n + len(samples)] = NO_SLOT
-        moved = self.slot_of[hole]
-        self.owner[moved[moved >= 0]] = hole[moved >= 0]
+        come, to = tail, hole
+        for i in range(to.shape[0]):
+            slot_of[to[i]] = slot_of[come[i]]
+            if slot_of[to[i]] >= 0:
+                owner[slot_of[to[i]]] = to[i]
+        self.slot_of[left: self.n] = NO_SLOT
+        self.n = left
         return tail, hole
 
     def _remove_lines(self, samples, tail, hole):

@@ -16,7 +16,7 @@ import numpy as np
 from adiabat._core.columns cimport write_rows
 from adiabat._core.gram cimport Gram
 
-from adiabat._core.places import enlarged, fillers
+from adiabat._core.places import enlarged, fillers, owned
 
 NO_LINE = -1
 
@@ -75,7 +75,7 @@ cdef class LineGram(Gram):
         self._reserve_lines(first + k)
         self.sample_of = enlarged(self.sample_of, first, self.capacity, 0)
         self.read_at = enlarged(self.read_at, first, self.capacity, 0)
-        occupied = (self.owner >= 0).nonzero()[0]
+        occupied = owned(self.owner)
         cdef const size_t[::1] tops = self._tops(occupied)
         if k and len(occupied):
             self._transfer(write_rows, tops, NULL, first, values(occupied))

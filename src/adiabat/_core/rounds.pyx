@@ -46,10 +46,9 @@ cdef class Rounds(Survey):
     def violators(self, rows, const double[::1] accuracy):
         """Those among rows that violate by more than their accuracy, and by how much, scaled."""
         cdef Py_ssize_t count
-        self._n_rows = len(rows)
-        self._ints[0, : len(rows)] = rows
+        self._take(rows)
         count = self._violators(accuracy)
-        return self._ints[1, :count].copy(), np.array(self._amount[:count])
+        return np.array(self._found[:count]), np.array(self._amount[:count])
 
     cdef Py_ssize_t _violators(self, const double[::1] accuracy) noexcept:
         """List those among the rows looked at; returns how many."""
@@ -80,7 +79,7 @@ cdef class Rounds(Survey):
             return False
         if count > width:
             most = np.argpartition(-np.asarray(self._amount[:count]), width - 1)[:width]
-            self._ints[1, :width] = self._ints[1, most]
+            np.asarray(self._found)[:width] = np.asarray(self._found)[most]
             count = width
         self._exchange(&self._found[0], count, flat)
         return True
@@ -304,5 +303,5 @@ cdef class Rounds(Survey):
                 b.column[count] = i  # nor are the slots
                 count += 1
         self.b += step * db
-        self._delta_b += step * db
+        self.delta_b += step * db
         return self._leave(b.column, count)

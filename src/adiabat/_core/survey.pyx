@@ -52,28 +52,35 @@ cdef class Survey:
         """
         self._samples, self._gram, self._refactor = samples, samples.gram, refactor
         self._at_bound = at_bound
-        doubles, self._ints = np.zeros((5, n)), np.empty((2, n), dtype=np.int64)
-        self.delta, self.residual = doubles[0], doubles[1]
-        self._delta, self._residual, self._pending = self.delta, self.residual, doubles[2]
-        self._amount = doubles[3]
-        doubles[4] = INFINITY
-        self._unseen = doubles[4]
-        self._rows, self._found = self._ints[0], self._ints[1]
-        self._n_rows = 0
+        cdef double[:, ::1] doubles = np.zeros((6, n))
+        cdef long long[:, ::1] places = np.empty((2, n), dtype=np.int64)
+        self._delta, self._residual, self._pending = doubles[0], doubles[1], doubles[2]
+        self._amount, self._unseen, self._scale = doubles[3], doubles[4], doubles[5]
+        self._rows, self._found = places[0], places[1]
+        self._unseen[:] = INFINITY
         self.rms_change = INFINITY
 
-    def bind(self, Factor factor, u, lo, hi, r, at, in_margin, root, scale):
-        """Work on these arrays from now on.
+    @property
+    def delta(self):
+        """The change of u since the last look."""
+        return np.asarray(self._delta)
 
-        `root` is sqrt k(x, x), by row; `scale` what r of a row moves by when w and b do.
-        """
+    @property
+    def residual(self):
+        """r of MARGIN rows."""
+        return np.asarray(self._residual)
+
+    def bind(self, Factor factor, u, lo, hi, r, at, in_margin, root):
+        """Work on these arrays from now on; `root` is sqrt k(x, x), by row."""
+        cdef Py_ssize_t i
         self._factor = factor
         self._u, self._lo, self._hi, self._r = u, lo, hi, r
-        self._at, self._inside = at, in_margin.view(np.uint8)
-        self._root, self._scale = root, scale
+        self._at, self._inside, self._root = at, in_margin.view(np.uint8), root
         self._slot_of = self._gram.slot_of
+        for i in range(self._root.shape[0]):  # what r of a row moves by when w and b do
+            self._scale[i] = sqrt(self._root[i] * self._root[i] + factor.shift)
 
-    def set_unseen(self, const double[::1] unseen):
+    def set_unseen(self, double[::1] unseen):
         """What a row's own f may change by, so that nobody sees it."""
         self._unseen = unseen
 
@@ -196,22 +203,19 @@ cdef class Survey:
         if rested:
             holds_b = self._factor._holds_b()
         else:
-            holds_b = self._face(d, singly)
-        self._watch(watched, near, INFINITY if everyone else REACH * self.rms_change)
+            holds_b = self.face(d, singly)
+        self.watch(watched, near, INFINITY if everyone else REACH * self.rms_change)
         self.gain = 0.0 if rested else self._look()
         return bool(holds_b)
 
     # ---- 1. the face ----------------------------------------------------------------------------
 
-    def face(self, double d, bint stops):
-        """The optimum on the face of the present margin; False if no margin is left to hold b.
+    cpdef int face(self, double d, bint stops) except -1:
+        """The optimum on the face of the present margin; 0 if no margin is left to hold b.
 
         Rows that meet a bound leave MARGIN, and the others answer. With `stops` all rows stop
         where the first one does, once the sum is right.
         """
-        return bool(self._face(d, stops))
-
-    cdef int _face(self, double d, bint stops) except -1:
         cdef bint feasible, holds_b = False
         cdef Py_ssize_t i, count, s = self._factor.size
         cdef long long* gone
@@ -294,7 +298,7 @@ cdef class Survey:
             self._u[row] = new
             self._residual[row] *= 1.0 - part
         self.b += part * db
-        self._delta_b += part * db
+        self.delta_b += part * db
         return n_out
 
     cdef double _reach(self, Py_ssize_t row, double du) noexcept nogil:
@@ -304,10 +308,6 @@ cdef class Survey:
             return 1.0
         part = ((self._hi[row] if du > 0.0 else self._lo[row]) - self._u[row]) / du
         return part if part > 0.0 else 0.0
-
-    def shift_b(self, double db):
-        """Note that b has changed."""
-        self._delta_b += db
 
     cdef int _answer(self, const long long* moved, const double* amounts, Py_ssize_t count,
                      double* residual) except -1:
@@ -320,8 +320,7 @@ cdef class Survey:
         cdef int status
         if s == 0:
             return 0
-        cdef void* room = taken(calloc(n_slots + s, sizeof(double)))
-        coef = <double*> room
+        coef = <double*> taken(calloc(n_slots + s, sizeof(double)))
         change = coef + n_slots
         at = <long long*> malloc(s * sizeof(long long))
         status = -1
@@ -335,7 +334,7 @@ cdef class Survey:
                 for i in range(s if status == 0 else 0):
                     residual[margin[i]] += change[i]
         free(at)
-        free(room)
+        free(coef)
         if status < 0:
             raise MemoryError()
         return 0
@@ -345,16 +344,13 @@ cdef class Survey:
     @property
     def rows(self):
         """The rows that were looked at."""
-        return self._ints[0, : self._n_rows].copy()
+        return np.array(self._rows[: self._n_rows])
 
-    def watch(self, watched, near, double reach):
+    cpdef int watch(self, watched, near, double reach) except -1:
         """Choose the rows to look at, outside MARGIN: those `near` with |r| up to `reach`, scaled.
 
         Rows beyond are not near any more; rows that moved are, and are watched from now on.
         """
-        self._watch(watched, near, reach)
-
-    cdef int _watch(self, watched, near, double reach) except -1:
         cdef unsigned char[::1] of_old = watched.view(np.uint8), look = near.view(np.uint8)
         cdef Py_ssize_t i, count = 0
         cdef long long[::1] out = self._rows
@@ -379,20 +375,25 @@ cdef class Survey:
         Rows that moved are given columns. Returns the change of the objective, by the trapezoid
         rule on its gradient r.
         """
-        self._n_rows = len(rows)
-        self._ints[0, : len(rows)] = rows
+        self._take(rows)
         return self._look()
+
+    cdef int _take(self, const long long[::1] rows) except -1:
+        """Look at these rows."""
+        self._n_rows = rows.shape[0]
+        self._rows[: self._n_rows] = rows
+        return 0
 
     cdef double _look(self) except? -1:
         cdef const long long* margin = self._factor._members
         cdef long long* movers = &self._found[0] if self._found.shape[0] else NULL
         cdef Py_ssize_t i, row, n_movers, count = self._n_rows, n_slots
-        cdef double gain = 0.0, squares = 0.0, db = self._delta_b
+        cdef double gain = 0.0, squares = 0.0, db = self.delta_b
         cdef double* coef
         cdef double* change
         cdef long long* at
         cdef int status = -1
-        self._delta_b = 0.0
+        self.delta_b = 0.0
         n_movers = self._list_moved(movers)
         if n_movers == 0 and db == 0.0:
             for i in range(self._factor.size):
@@ -400,9 +401,8 @@ cdef class Survey:
             return 0.0
         self._claim(movers, n_movers)
         n_slots = self._gram.n_slots
-        cdef void* room = taken(calloc(n_slots + count, sizeof(double)))
+        coef = <double*> taken(calloc(n_slots + count, sizeof(double)))
         at = <long long*> malloc(max(1, count) * sizeof(long long))
-        coef = <double*> room
         change = coef + n_slots
         with nogil:
             if at != NULL:
@@ -425,7 +425,7 @@ cdef class Survey:
                     gain += self._r[movers[i]] * self._delta[movers[i]]
                     self._delta[movers[i]] = 0.0
         free(at)
-        free(room)
+        free(coef)
         if status < 0:
             raise MemoryError()
         return 0.5 * gain

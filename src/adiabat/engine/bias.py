@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adiabat._core.conditions import has_room, strength_of
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import EPSILON, ROUNDINGS
 from adiabat.engine.row_change import NO_ROWS
@@ -28,11 +29,9 @@ def centre_bias(machine: Machine) -> bool:
     Returns whether b was so large before that r lost digits to it, and has to be recomputed.
     """
     holds_b = machine.factor.holds_b()
-    machine.strength_seen = strength = float(machine.root @ np.abs(machine.u))
-    for row in machine.margin[: int(holds_b)]:  # the first is mostly inside
-        inside = min(machine.u[row] - machine.lo[row], machine.hi[row] - machine.u[row])
-        if inside > no_weight(strength, machine.b, machine.t[row], machine.root[row]):
-            return False
+    machine.strength_seen = strength = strength_of(machine.root, machine.u)
+    if holds_b and is_anchored(machine, strength):
+        return False
     machine.in_part = False  # all rows have a say
     _move_to_corner(machine, strength)
     if holds_b and len(machine.margin):
@@ -51,6 +50,14 @@ def centre_bias(machine: Machine) -> bool:
     machine.b += shift
     machine.r += shift
     return abs(shift) > abs(machine.b)
+
+
+def is_anchored(machine: Machine, strength: float) -> bool:
+    """Whether the first MARGIN row is inside its box, and so holds b; mostly it is."""
+    if len(machine.margin) == 0:
+        return False
+    row, given = int(machine.margin[0]), (machine.u, machine.t, machine.lo, machine.hi)
+    return has_room(row, *given, machine.root, machine.b, strength, ROUNDINGS)
 
 
 def _move_to_corner(machine: Machine, strength: float) -> None:

@@ -28,9 +28,9 @@ import numpy as np
 
 from adiabat._core.pairs import Pairs, pairwise_descent
 from adiabat._core.rounds import NEGATIVE, Rounds
-from adiabat.engine.machine import AT_BOUND, SUM_ROUNDINGS, Machine
+from adiabat.engine.machine import AT_BOUND, BALANCE, Machine
 from adiabat.engine.merged import Merged
-from adiabat.engine.noise import EPSILON, ROUNDINGS
+from adiabat.engine.noise import ROUNDINGS
 from adiabat.errors import IndefiniteKernelError
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -82,7 +82,6 @@ class Exchange:
         """Go on with a machine, or other rows of it, whose residuals are up to date."""
         self.machine = machine
         self._rounds = Rounds(machine.samples, machine.n, AT_BOUND, machine.refactor)
-        self._delta, self._residual = self._rounds.delta, self._rounds.residual
         self.accuracy = np.zeros(machine.n)  # the violation accepted, by row
         self._bound: tuple[FloatArray | None, ...] = None, None
         self._bind()
@@ -91,12 +90,11 @@ class Exchange:
     def _bind(self) -> None:
         """Bind the machine's arrays, which may have been replaced since the last turn."""
         m = self.machine
-        now = m.u, m.r
-        if all(one is other for one, other in zip(now, self._bound, strict=True)):
+        u, r = m.u, m.r
+        if u is self._bound[0] and r is self._bound[1]:
             return
-        self._bound = now
-        scale = np.sqrt(m.root * m.root + m.factor.shift)
-        self._rounds.bind(m.factor, m.u, m.lo, m.hi, m.r, m.at, m.in_margin, m.root, scale)
+        self._bound = u, r
+        self._rounds.bind(m.factor, u, m.lo, m.hi, r, m.at, m.in_margin, m.root)
 
     # -- the loop --------------------------------------------------------------------------------
 
@@ -234,7 +232,7 @@ class Exchange:
             return False
         margin = machine.margin.copy()
         rows = most_of(rows, violation, MOST)
-        gradient = np.concatenate([self._residual[margin], machine.r[rows]])
+        gradient = np.concatenate([self._rounds.residual[margin], machine.r[rows]])
         machine.refactor(margin[:0])
         self._pair_up(np.concatenate([margin, rows]), gradient, float(np.abs(gradient).max()))
         return True
@@ -257,13 +255,13 @@ class Exchange:
         )
         new = np.where(d <= lo - u, lo, np.where(d >= hi - u, hi, u + d))
         machine.u[rows] = new
-        self._delta[rows] += new - u
+        self._rounds.delta[rows] += new - u
         if len(margin):
-            self._residual[margin] += (new - u) @ cross
+            self._rounds.residual[margin] += (new - u) @ cross
         between = np.flatnonzero((new > lo) & (new < hi))
         joined = self._join(between, rows)
         inside = between[joined]
-        self._residual[rows[inside]] = gradient[inside] + own[inside] @ (new - u)
+        self._rounds.residual[rows[inside]] = gradient[inside] + own[inside] @ (new - u)
 
     def descend(self, rows: IntArray) -> None:
         """The coarse step: rows in pairs, as SMO does, until few are left to move.
@@ -296,7 +294,7 @@ class Exchange:
         pairs.descend(COARSE * spread, MOST_PAIRS * len(rows), machine.samples.writer(at))
         self._keep_columns(pairs, at)
         merged.split(pairs.u)
-        self._delta[rows] += machine.u[rows] - before
+        self._rounds.delta[rows] += machine.u[rows] - before
         self._landed = rows, pairs.middle
 
     def _take_stock(self) -> None:
@@ -329,7 +327,7 @@ class Exchange:
         order = np.argsort(slope + rise, kind="stable")
         order = order[room[order] > 0.0]
         reach = np.cumsum(room[order])
-        rounding = SUM_ROUNDINGS * EPSILON * (self._rounds.weight + abs(machine.d))
+        rounding = BALANCE * (self._rounds.weight + abs(machine.d))
         if len(order) == 0 or reach[-1] < abs(missing) - rounding:
             raise Stuck
         last = int(np.searchsorted(reach, abs(missing)))
@@ -342,10 +340,10 @@ class Exchange:
             move >= room[rows], (machine.hi if missing > 0 else machine.lo)[rows],
             machine.u[rows] + signed,
         )  # fmt: skip
-        self._delta[rows] += signed
+        self._rounds.delta[rows] += signed
         margin = machine.margin
         if len(margin):
-            self._residual[margin] += machine.kernel(margin, rows) @ signed
+            self._rounds.residual[margin] += machine.kernel(margin, rows) @ signed
 
 
 def most_of(rows: IntArray, amount: FloatArray, most: int) -> IntArray:

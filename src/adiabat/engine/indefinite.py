@@ -22,7 +22,7 @@ NEGATIVE = 1e-6
 
 def refuse_negative(kernel: Kernel, own: FloatArray) -> None:
     """Refuse k(x, x) below 0."""
-    if len(own) and own.min() < 0.0:
+    if not kernel.is_semidefinite and len(own) and own.min() < 0.0:
         raise IndefiniteKernelError(
             f"kernel={kernel.name!r} is not positive semidefinite: k(x, x) = "
             f"{own.min():.3g} for a row of X. {_remedy(kernel)}"

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from adiabat._core.rows import typical_size
+from adiabat._core.conditions import typical_size
 from adiabat.engine.machine import Machine
 from adiabat.typing import FloatArray
 

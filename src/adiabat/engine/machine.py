@@ -11,25 +11,27 @@ into its box, and no violator left.
 
 from __future__ import annotations
 
+import math
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from adiabat._core.conditions import (
+    aims,
+    aims_by_bound,
+    are_fine,
+    common_size,
+    imbalance,
+    outside,
+    roundings,
+    strength_of,
+    typical_size,
+    violations,
+)
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
 from adiabat._core.looks import Looks
-from adiabat._core.rows import (
-    aims,
-    are_fine,
-    common_size,
-    outside,
-    roundings,
-    typical_size,
-    violations,
-    within,
-)
 from adiabat.certificate import Verdict
 from adiabat.engine.landmarks import Landmarks
 from adiabat.engine.noise import (
@@ -39,7 +41,6 @@ from adiabat.engine.noise import (
     ROUNDINGS,
     holders_of,
     noise,
-    strength_of,
     usual_diagonal,
 )
 from adiabat.engine.room import Room
@@ -57,8 +58,8 @@ DEPENDENT = 1e-9
 AT_BOUND = 1e-14
 # Rows joined or left, for each row of the factor, after which it is made anew.
 REFRESH = 8
-# Roundings of the weights that their sum may be off.
-SUM_ROUNDINGS = 8.0
+# The part of the weights that their sum may be off.
+BALANCE = 8.0 * EPSILON
 # What the judge of an update allows: half of what `certificate()` does, whose sums round otherwise.
 JUDGED = 32.0
 # A residual, in units of the row's target, below which f needs no more digits.
@@ -316,7 +317,7 @@ class Machine:
             if self.verdict.worst >= 0:
                 worst = np.array([self.verdict.worst])
                 leaving.renumber(worst)
-                self.verdict = replace(self.verdict, worst=int(worst[0]))
+                self.verdict = self.verdict._replace(worst=int(worst[0]))
             self.factor.wipe_removed()
             if self.landmarks is not None:
                 self.landmarks.remove(leaving, self.looks, self.root)
@@ -371,20 +372,23 @@ class Machine:
     def rounding(self, tol: float) -> FloatArray:
         """One rounding of f, row by row: bounded, or where that is too coarse for `tol`, exact."""
         out = np.empty(self.n)
-        usual = float(self.factor.usual) ** 0.5
-        given = self.u, self.t, self.root, self.b, self.typical, usual, AIM * tol / FEWEST, out
-        if roundings(*given):
-            roundings(*given, self.sizes())
+        given = self.u, self.t, self.root, self.b, self.typical, self._usual_root
+        if roundings(*given, AIM * tol / FEWEST, out):
+            roundings(*given, AIM * tol / FEWEST, out, self.sizes())
         return out
 
     def aims(
         self, tol: float, most: float = ROUNDINGS, rounding: FloatArray | None = None
     ) -> FloatArray:
         """The violation to aim at, row by row: within `tol`, but not below rounding."""
+        few, part = min(FEWEST, most), AIM * tol
         if rounding is None:
+            given = self.u, self.t, self.root, self.b, self.typical, self._usual_root
+            found = aims_by_bound(*given, part / FEWEST, part, most, few)
+            if found is not None:
+                return found
             rounding = self.rounding(tol)
-        typical = self.typical or abs(self.b)
-        return aims(rounding, self.t, typical, AIM * tol, most, min(FEWEST, most))
+        return aims(rounding, self.t, self.typical or abs(self.b), part, most, few)
 
     def noise(
         self, tol: float, own: FloatArray, t: Any = 0.0, sizes: FloatArray | None = None
@@ -402,7 +406,13 @@ class Machine:
 
     def strength(self) -> tuple[float, float]:
         """A bound on sum |k u| where k(x, x) = 1; and the least size that rounding goes by."""
-        return strength_of(self.root, self.u, float(self.factor.usual))
+        strength = strength_of(self.root, self.u)
+        return strength, self._usual_root * strength
+
+    @property
+    def _usual_root(self) -> float:
+        """Square root of a typical k(x, x)."""
+        return math.sqrt(self.factor.usual)
 
     def least_size(self) -> float:
         """The size of the terms whose rounding b carries: those of the rows that hold it."""
@@ -410,15 +420,9 @@ class Machine:
 
     def is_fine(self, tol: float) -> bool:
         """Whether u is feasible and no row violates, but for what `aims` and `fineness` allow."""
-        usual, part = float(self.factor.usual) ** 0.5, AIM * tol
-        return self.imbalance(self.u) == 0.0 and are_fine(
-            self.r, self.u, self.t, self.lo, self.hi, self.root, self.b, self.typical, usual,
-            part / FEWEST, part, ROUNDINGS, FEWEST, FINE,
-        )  # fmt: skip
-
-    def margin_is_fine(self) -> bool:
-        """Whether f of MARGIN needs no more digits."""
-        return within(self.r, self.t, self.margin, self.typical or abs(self.b), FINE)
+        given = self.r, self.u, self.t, self.lo, self.hi, self.root, self.b, self.typical
+        aim = AIM * tol / FEWEST, AIM * tol, ROUNDINGS, FEWEST, FINE
+        return are_fine(*given, self._usual_root, *aim, self.d, BALANCE)
 
     def fineness(self, rows: IntArray | None = None) -> FloatArray:
         """How far r of each row, or of some, may be from 0 without an effect on f."""
@@ -426,19 +430,14 @@ class Machine:
 
     def infeasibility(self) -> float:
         """How far u is from its box and its sum from d, beyond rounding."""
-        return max(outside(self.u, self.lo, self.hi), self.imbalance(self.u))
-
-    def imbalance(self, u: FloatArray) -> float:
-        """How far a sum of weights is from d, beyond rounding."""
-        balance = abs(float(u.sum()) - self.d)
-        return 0.0 if balance <= SUM_ROUNDINGS * EPSILON * float(np.abs(u).sum()) else balance
+        return max(outside(self.u, self.lo, self.hi), imbalance(self.u, self.d, BALANCE))
 
     def update_verdict(self, tol: float) -> None:
         """A verdict on u and b, from residuals just computed afresh."""
         self.verdict = self.judged(tol)
         if self.is_bounded and self.looks is not None:
             n_bounded, moved = self.looks.n_bounded, self.looks.furthest
-            self.verdict = replace(self.verdict, n_bounded=n_bounded, moved=moved)
+            self.verdict = self.verdict._replace(n_bounded=n_bounded, moved=moved)
 
     def judged(self, tol: float) -> Verdict:
         """The verdict at another tolerance."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adiabat._core.rows import typical_size
+from adiabat._core.conditions import typical_size
 from adiabat.typing import FloatArray, IntArray
 
 # A violation to aim at is this part of `tol`, in units of the row's target, but not less than
@@ -41,12 +41,6 @@ def usual_diagonal(root: FloatArray) -> float:
     if size == 0.0 and root.any():
         size = typical_size(root[root > 0.0])
     return size * size if size > 0.0 else 1.0
-
-
-def strength_of(root: FloatArray, u: FloatArray, usual: float) -> tuple[float, float]:
-    """By how much sum |k u| is at most, for k(x, x) = 1; and the least that counts."""
-    strength = float(root @ np.abs(u))
-    return strength, usual**0.5 * strength
 
 
 def holders_of(margin: IntArray, n: int) -> IntArray:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from adiabat._core.conditions import within
 from adiabat._core.twofold import weighted_sums
-from adiabat.engine.machine import BLOCK_ENTRIES, Machine
+from adiabat.engine.machine import BLOCK_ENTRIES, FINE, Machine
 from adiabat.typing import FloatArray
 
 # Solves at most.
@@ -28,9 +29,9 @@ def polish(machine: Machine) -> bool:
     date. Where all of MARGIN are far outliers nothing is done: to match their r by b would cost all
     other rows their digits.
     """
-    if not machine.factor.holds_b() or machine.margin_is_fine():
+    margin, unit = machine.margin.copy(), machine.typical or abs(machine.b)
+    if not machine.factor.holds_b() or within(machine.r, machine.t, margin, unit, FINE):
         return False
-    margin = machine.margin.copy()
     lo, hi = machine.lo[margin], machine.hi[margin]
     before, best = None, np.inf
     for _ in range(SOLVES):

@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.conditions import violations
 from adiabat._core.path import Motion
-from adiabat._core.rows import violations
 from adiabat.engine.bias import balanced_corner, no_weight
 from adiabat.engine.path import Path
 from adiabat.engine.report import SolveInfo

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.places import fillers
-from adiabat._core.rows import remove_entries, rename
+from adiabat._core.rows import extended, remove_entries, rename
 from adiabat.typing import IntArray
 
 # Room for one more in so many.
@@ -36,15 +36,10 @@ class Room:
 
         With `copied` it is in a new one, and `array` stays as it is.
         """
-        n, after = len(array), len(array) + len(values)
-        buffer = self._buffers.get(name)
-        if copied or buffer is None or array.base is not buffer or after > len(buffer):
-            buffer = np.empty(after + after // SPARE, dtype=array.dtype)
-            buffer[:n] = array
-            buffer[after:] = 0  # what memory held before, perhaps rows that are gone, is not kept
-            self._buffers[name] = buffer
-        buffer[n:after] = values
-        return buffer[:after]
+        buffer = None if copied else self._buffers.get(name)
+        own = buffer if buffer is not None and array.base is buffer else None
+        self._buffers[name], out = extended(array, values, SPARE, own)
+        return out
 
     def extend_all(
         self, owner: Any, names: Sequence[str], values: Sequence[npt.NDArray[Any]], copied: bool

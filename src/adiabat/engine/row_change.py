@@ -10,6 +10,7 @@ import numpy as np
 from adiabat.typing import FloatArray, IntArray
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+NO_VALUES: FloatArray = np.empty(0)
 
 
 def no_rows() -> IntArray:
@@ -19,7 +20,7 @@ def no_rows() -> IntArray:
 
 def no_values() -> FloatArray:
     """No values, as the default of a field."""
-    return np.empty(0)
+    return NO_VALUES
 
 
 @dataclass(frozen=True)

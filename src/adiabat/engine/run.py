@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from adiabat._core.rows import largest_ratio, nonzero, violations
+from adiabat._core.conditions import largest_ratio, violations, watch_nearest
+from adiabat._core.rows import nonzero
 from adiabat.engine.exchange import Exchange, Stuck
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import FEWEST
@@ -86,11 +87,10 @@ class Run:
         if size >= resting:
             watched[:] = True
         else:
-            distance = np.abs(machine.r)
-            distance[machine.in_margin] = np.inf
             # about that many: how far the nearest are is guessed from every few rows
-            guess = np.sort(distance[:: max(1, min(n // WATCH_GUESS, size // WATCH_COUNT))])
-            np.less_equal(distance, guess[len(guess) * size // n], out=watched)
+            step = max(1, min(n // WATCH_GUESS, size // WATCH_COUNT))
+            passed = machine.in_margin.view(np.uint8)
+            watch_nearest(machine.r, passed, step, size, watched.view(np.uint8))
         watched[touched] = True
         return watched
 

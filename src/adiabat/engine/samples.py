@@ -19,6 +19,7 @@ from adiabat._core.judge import weigh, weigh_rows
 from adiabat._core.kernel_values import Rows
 from adiabat._core.line_gram import LineGram
 from adiabat._core.linear_gram import LinearGram
+from adiabat._core.places import owned
 from adiabat._core.sparse_rows import SparseRows
 from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
 from adiabat.engine.indefinite import refuse_indefinite, refuse_negative
@@ -379,7 +380,7 @@ class Samples:
             if self._whole:
                 self._draw(positions)
         else:
-            occupied = np.flatnonzero(self.gram.owner >= 0)
+            occupied = owned(self.gram.owner)
             owners = self.gram.owner[occupied]
             step = max(1, BLOCK_ENTRIES // max(1, len(owners)))
             for start in range(0, k if len(owners) else 0, step):

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Mapping
 import numpy as np
 
 from adiabat._core.judge import adds_nothing
-from adiabat.engine.bias import centre_bias, no_weight
+from adiabat.engine.bias import centre_bias, is_anchored
 from adiabat.engine.machine import Machine
 from adiabat.engine.row_change import RowChange
 from adiabat.typing import FloatArray, IntArray
@@ -44,7 +44,10 @@ def _standing(machine: Machine, change: RowChange) -> FloatArray | None:
         return None
     if not machine.verdict.ok or machine.judged_by_sizes or machine.common < 0.0:
         return None
-    if not _is_anchored(machine) or np.any(machine.in_margin[gone]):
+    # the first MARGIN row is inside its box, and so holds b (`centre_bias`)
+    if not machine.factor.holds_b() or np.any(machine.in_margin[gone]):
+        return None
+    if not is_anchored(machine, STRONGER * machine.strength_seen):
         return None
     r, u, t = machine.held_r[gone], machine.u[gone], machine.t[gone]
     if not adds_nothing(r, u, t, machine.lo[gone], machine.hi[gone], machine.common):
@@ -52,16 +55,6 @@ def _standing(machine: Machine, change: RowChange) -> FloatArray | None:
     r = machine.residuals_of(change)
     new = r, np.zeros(added), change.add_t, change.add_lo, change.add_hi
     return r if adds_nothing(*new, machine.common) else None
-
-
-def _is_anchored(machine: Machine) -> bool:
-    """Whether the first MARGIN row is inside its box, and so holds b (`centre_bias`)."""
-    if not (machine.factor.holds_b() and len(machine.margin)):
-        return False
-    row = machine.margin[0]
-    inside = min(machine.u[row] - machine.lo[row], machine.hi[row] - machine.u[row])
-    strength = STRONGER * machine.strength_seen
-    return bool(inside > no_weight(strength, machine.b, machine.t[row], machine.root[row]))
 
 
 def is_at_rest(machine: Machine, touched: IntArray, tol: float) -> bool:

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as sl
 
+from adiabat._core.conditions import last_outside, optima
 from adiabat._core.ratio import HIGH, LOW, MARGIN, PINNED
-from adiabat._core.rows import last_outside, optima
 from adiabat._core.thread_pool import in_slices
 from adiabat.engine.machine import DEPENDENT, Machine
 from adiabat.engine.noise import AIM, EPSILON, ROUNDINGS

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adiabat._core.conditions import violations
 from adiabat._core.path import Motion
 from adiabat._core.ratio import LEAVING, PINNED, RESTING
-from adiabat._core.rows import violations
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import EPSILON
 from adiabat.engine.path import BALANCE, PATIENCE, WATCH_LEAST, WATCH_PART, Path

@@ -19,7 +19,9 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.rows import delete_entries
 from adiabat.engine.room import Room, removed
+from adiabat.engine.row_change import NO_ROWS
 from adiabat.errors import LISTED, IdError, ModelFileError
 from adiabat.estimators.arguments.indices import names_in
 
@@ -175,7 +177,10 @@ class Ledger:
 
     def append(self, ids: Iterable[Any]) -> None:
         """Record new ids at the end of the order."""
-        values = self._checked_new(_as_list(ids), "ids", frozenset())
+        self.record(self._checked_new(_as_list(ids), "ids", frozenset()))
+
+    def record(self, values: list[Id]) -> None:
+        """Record ids that `validate_new` has found to be new."""
         if not values:
             return
         serials = np.arange(self._next_serial, self._next_serial + len(values), dtype=np.int64)
@@ -188,7 +193,8 @@ class Ledger:
         if self._kind == "int":
             self._next_number = max(self._next_number, max(values) + 1)  # type: ignore[operator]
             if array is not None and array.dtype == np.int64 and _fit_int64(values):
-                self._array = _read_only(np.concatenate([array, np.array(values, np.int64)]))
+                more = np.array(values, np.int64)
+                self._array = _read_only(delete_entries(array, NO_ROWS, more))
 
     def delete(self, order_indices: Any) -> None:
         """Drop the samples at these order indices."""
@@ -202,7 +208,7 @@ class Ledger:
         self._serials = removed(self._serials, gone)
         if self._array is not None:  # of objects, those that stay may all be integers
             integers = self._array.dtype == np.int64
-            self._array = _read_only(np.delete(self._array, gone)) if integers else None
+            self._array = _read_only(delete_entries(self._array, gone)) if integers else None
         if len(order) <= _FEW:  # others move up, and are not counted as references anew
             for index in reversed(order):
                 del self._ids[index]

@@ -145,7 +145,7 @@ class Plan:
             stay = len(model.ledger)
             model.ledger.append(change.passing)
             model.ledger.delete(range(stay, len(model.ledger)))
-        model.ledger.append(change.ids)
+        model.ledger.record(change.ids)
         model.version += 1
 
     # -- the same kernel: rows that go, come and change ------------------------------------------
@@ -172,13 +172,14 @@ class Plan:
         self, stale: IntArray, fresh: IntArray, moved: IntArray
     ) -> dict[Any, RowChange]:
         model, changes = self._model, {}
-        affected = set(model.target[stale].tolist())
-        for places in (fresh, moved):
+        many = len(self._keys) > 1
+        affected = set(model.target[stale].tolist()) if many else set()
+        for places in (fresh, moved) if many else ():
             if len(places):
                 affected.update(self._known(places)[1].tolist())
         for key in self._keys:
             machine: Machine | None = self.solver.machines.get(key)
-            if machine is not None and not self.formulation.concerns(key, affected):
+            if many and machine is not None and not self.formulation.concerns(key, affected):
                 continue
             everyone = np.arange(len(self.target)) if machine is None else fresh
             at, rows = self._rows(key, everyone)

@@ -16,10 +16,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.conditions import strength_of, typical_size
 from adiabat._core.kernel_values import multiply
-from adiabat._core.rows import typical_size
 from adiabat.certificate import Problem, judge
-from adiabat.engine.noise import holders_of, strength_of, usual_diagonal
+from adiabat.engine.noise import holders_of, usual_diagonal
 from adiabat.engine.threads import pool_for
 from adiabat.estimators.files.content import Arrays, Manifest, from_plain, row_arrays, rows_from
 from adiabat.estimators.files.reading import require_affordable
@@ -117,9 +117,10 @@ def judged_decider(packed: dict[str, Any]) -> Decider:
         if not judge(problem, sums[at, column] + b - t, size, tol).ok:
             raise ValueError("its model is not the optimum on its rows")
         root = np.sqrt(own[at])
-        strength = strength_of(root, u, usual_diagonal(root))
+        strength = strength_of(root, u)
         least = float(np.median(size[holders_of(margin, len(t))])) if len(t) else 0.0
-        known.append((*strength, least, typical_size(t)))
+        carried = usual_diagonal(root) ** 0.5 * strength
+        known.append((strength, carried, least, typical_size(t)))
     biases = np.array([kept[key]["b"] for key in keys])
     return Decider(
         kernel, formulation, tol, len(target), places, vectors, weights, biases, tuple(known)
