@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adiabat._core import thread_pool
-from adiabat._core.kernel_values import LINEAR, Formula, Rows, multiply, squared_norms
+from adiabat._core.kernel_values import LINEAR, Among, Formula, Rows, multiply, squared_norms
 
 FloatArray = npt.NDArray[np.float64]
 NAMES = ("chi2", "laplacian", "linear", "poly", "rbf")
@@ -153,6 +153,26 @@ def test_columns_are_written_where_they_are_asked_for(k: int, sparse: bool) -> N
     rbf.write(make(A), make(B), (out.ctypes.data + 8 * places).astype(np.uintp), 128)
     np.testing.assert_array_equal(out[:, places], rbf.block(Rows.dense(A), Rows.dense(B)))
     assert np.isnan(np.delete(out, places, axis=1)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("p", [3, 40])
+def test_rows_of_the_matrix_among_some(name: str, p: int) -> None:
+    """From dense rows, rows at places and entries, with norms and without."""
+    X = some_rows(90, p, 0.3, 0)
+    own, among = formula(name, p), np.random.default_rng(0).permutation(90)[:70]
+    K = own.block(Rows.dense(X[among]), Rows.dense(X[among]))
+    given = Rows.dense(X, among)
+    given.norms = squared_norms(Rows.dense(X))[among]
+    for rows in (Rows.dense(X[among]), given, by_entries(X[among])):
+        values = Among(own, rows)
+        for places in ([4], [69, 0, 4], [7, 7], [], list(range(70))):
+            found = values.values(np.array(places, dtype=np.int64))
+            np.testing.assert_array_equal(found, K[places])
+        for places in ([70], [-1, 3]):
+            with pytest.raises(IndexError, match="of 70"):
+                values.values(np.array(places))
+    assert Among(own, Rows.dense(X[:0])).values(np.empty(0, dtype=np.int64)).shape == (0, 0)
 
 
 @given(

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from adiabat._core.kernel_values import Among, Formula, Rows
 from adiabat._core.pairs import Pairs, pairwise_descent
 from core.test_box import FLAT, SHAPES, Box, Vector, box, value
 
@@ -130,6 +131,22 @@ def test_values_are_asked_for_when_they_are_wanted() -> None:
     assert widest_pair(problem, u) <= 1.01e-4
     assert len(set(values.asked)) == len(values.asked) == values.calls < len(problem.g)
     assert set(np.flatnonzero(u)) <= set(values.asked)
+
+
+@pytest.mark.parametrize("ahead", [0, 3, 40])
+@pytest.mark.parametrize("few", [0, 700])
+def test_values_of_a_formula_are_as_good_as_those_written(ahead: int, few: int) -> None:
+    rng = np.random.default_rng(0)
+    X, g = rng.standard_normal((650, 3)), rng.standard_normal(650)
+    rbf, rows = Formula("rbf", 0.5), Rows.dense(X)
+    H, zero, most = rbf.block(rows, rows), np.zeros(650), np.full(650, 0.3)
+    found = []
+    for values in (Among(rbf, rows), Counted(H)):
+        pairs = Pairs(g, zero, -most, most, np.ones(650), FLAT, H.nbytes, ahead, few)
+        pairs.descend(1e-6, 1_000_000, values)
+        found.append(pairs.u.copy())
+    np.testing.assert_array_equal(*found)
+    assert widest_pair(Box(H, g, -most, most), found[0]) <= 1.01e-6
 
 
 def test_rows_ahead_are_asked_for_together_and_change_nothing() -> None:

@@ -81,12 +81,6 @@ cdef class Rows:
     `norms` may be set to the squared norms of the rows, as `squared_norms` gave them.
     """
 
-    cdef readonly Py_ssize_t n, n_features, nnz
-    cdef public object norms
-    cdef kernel_rows _rows
-    cdef object _held    # arrays whose memory is pointed to
-    cdef object _roots   # of the norms
-
     @staticmethod
     def dense(X, positions=None):
         """Rows of a dense array in C order, or some of them."""
@@ -300,10 +294,6 @@ cdef class Lists:
 cdef class Formula:
     """A kernel with its parameters, by a name in NAMES."""
 
-    cdef kernel_name _kernel
-    cdef double _gamma, _degree, _coef0
-    cdef str _name
-
     def __init__(self, str name, double gamma=0.0, double degree=3.0, double coef0=0.0):
         self._kernel, self._name = NAMES[name], name
         self._gamma, self._degree, self._coef0 = gamma, degree, coef0
@@ -351,17 +341,6 @@ cdef class Formula:
         if rows.n and columns.n:
             self._evaluate(rows, columns, NULL, 0, &tops[0], step)
 
-    def column(self, Rows rows, Py_ssize_t which, double[::1] out):
-        """k(row i, the row `which` of them) to out[i], for all i."""
-        cdef Rows one = Rows.__new__(Rows)
-        if not (0 <= which < rows.n <= out.shape[0]):
-            raise ValueError(f"row {which} of {rows.n} to {out.shape[0]} places")
-        one.n, one.n_features, one._held = 1, rows.n_features, rows
-        one._rows = some_of(&rows._rows, which, 1)
-        one.nnz = rows.n_features if one._rows.length == NULL else one._rows.length[0]
-        one.norms = rows._squares()[which : which + 1]
-        self._evaluate(rows, one, &out[0], 1, NULL, 1)
-
     cdef int _evaluate(self, Rows rows, Rows columns, double* top, Py_ssize_t apart,
                        const size_t* tops, Py_ssize_t step) except -1:
         """Entry (i, j) to place i * step from tops[j], or from j * apart after top."""
@@ -408,6 +387,48 @@ cdef class Formula:
         if job.no_memory:
             raise MemoryError()
         return self._require_finite(&job)
+
+
+cdef class Among:
+    """Kernel values of some rows with all of them."""
+
+    def __init__(self, Formula formula, Rows rows):
+        self._formula, self._rows, self.n = formula, rows, rows.n
+
+    def values(self, places):
+        """k(row places[i], row j), as a new array."""
+        cdef const long long[::1] wanted = np.ascontiguousarray(places, dtype=np.int64)
+        out = np.empty((wanted.shape[0], self.n))
+        cdef double[:, ::1] view = out
+        cdef size_t[::1] tops = np.empty(wanted.shape[0], dtype=np.uintp)
+        cdef Py_ssize_t i
+        for i in range(wanted.shape[0] if self.n else 0):
+            if not 0 <= wanted[i] < self.n:
+                raise IndexError(f"there is no row {wanted[i]} of {self.n}")
+            tops[i] = <size_t> &view[i, 0]
+        if out.size:
+            self.fill(&wanted[0], wanted.shape[0], <double**> &tops[0])
+        return out
+
+    cdef int fill(self, const long long* places, Py_ssize_t k, double** out) except -1:
+        """k(row places[i], row j) to out[i][j]"""
+        cdef Rows some = Rows.__new__(Rows)
+        cdef const kernel_rows* rows = &self._rows._rows
+        cdef int64_t[::1] start = np.empty(2 * k, dtype=np.int64)
+        cdef Py_ssize_t i
+        some.n, some.n_features, some._held = k, self._rows.n_features, (self._rows, start)
+        some._rows = rows[0]
+        some._rows.n, some._rows.start = k, &start[0]
+        for i in range(k):
+            start[i] = places[i] * some.n_features if rows.start == NULL else rows.start[places[i]]
+            some.nnz += some.n_features if rows.length == NULL else rows.length[places[i]]
+        if rows.length != NULL:
+            some._rows.length = &start[k]
+            for i in range(k):
+                start[k + i] = rows.length[places[i]]
+        if self._rows.norms is not None:
+            some.norms = self._rows.norms[np.asarray(<long long[:k]> places)]
+        return self._formula._evaluate(self._rows, some, NULL, 0, <const size_t*> out, 1)
 
 
 def multiply(A, W):

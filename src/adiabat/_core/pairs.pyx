@@ -9,6 +9,7 @@ from libc.math cimport INFINITY
 import numpy as np
 
 from adiabat._core.blas cimport axpy
+from adiabat._core.kernel_values cimport Among
 from adiabat._core.simd cimport pair_descent, PAIRS_BLOCK, simd
 
 cdef enum:
@@ -16,13 +17,15 @@ cdef enum:
     LOOSE = 100      # tolerances from which on far rows are left out,
     BAND = 2         # far: so many times the span from those that can move,
     FEW_NEAR = 2     # if no more than this part of the rows is near
+    MOST_AHEAD = 16  # rows of one kind asked for along with another
 
 
 cdef class Pairs:
     """Rows that move in pairs. Kernel values are asked for as they are wanted.
 
-    `write(places, out)` is to write those of some rows with all of them into the rows of an array,
-    which may be wider. They are kept in so many bytes, the latest of them.
+    They are those of an `Among`, or `write(places, out)` is to write those of some rows with all of
+    them into the rows of an array, which may be wider. They are kept in so many bytes, the latest
+    of them.
     """
 
     cdef readonly Py_ssize_t n
@@ -40,7 +43,7 @@ cdef class Pairs:
         are `few` rows at most. Where `jump` is positive, r is higher by so much from u = 0 on, and
         given as it is below.
         """
-        self._bytes, self._ahead = bytes, ahead
+        self._bytes, self._ahead = bytes, min(ahead, MOST_AHEAD)
         self._make_room(len(r))
         self._whole = self.n <= few
         arrays = self._arrays[:, : self.n]
@@ -83,12 +86,17 @@ cdef class Pairs:
 
         Where none can rise, or none can fall, it is the other; where no row moves at all, 0.
         """
-        ends = [end for end in self._ends() if np.isfinite(end)]
+        ends = [end for end in self._ends() if -INFINITY < end < INFINITY]
         return sum(ends) / max(1, len(ends))
 
-    def _ends(self):
+    cdef (double, double) _ends(self) noexcept nogil:
         """The lowest r of those that can rise, the highest of those that can fall."""
-        return self._arrays[4].min(), self._arrays[5].max()
+        cdef double low = INFINITY, high = -INFINITY
+        cdef Py_ssize_t i
+        for i in range(self._state.n):
+            low = self._state.rise[i] if self._state.rise[i] < low else low
+            high = self._state.fall[i] if self._state.fall[i] > high else high
+        return low, high
 
     def descend(self, double tolerance, Py_ssize_t steps, write):
         """So many steps at most, until no two rows differ by more than the tolerance.
@@ -175,21 +183,33 @@ cdef class Pairs:
         return 0
 
     cdef int _ask(self, Py_ssize_t wanted, write) except -1:
+        cdef long long[1 + 2 * MOST_AHEAD] likely
+        cdef Py_ssize_t count
         if self._whole:
             places = np.arange(self.n)
         else:
-            places = self._likely(wanted) if self._ahead else np.array([wanted])
+            count = self._likely(wanted, likely)
+            places = np.array(<long long[:count]> likely)
         answer = np.empty((len(places), self._state.n))
-        answer[:, self.n :] = 0.0
+        if self.n < self._state.n:
+            answer[:, self.n :] = 0.0
         return self._take(places, answer, write)
 
     cdef int _take(self, places, answer, write) except -1:
         """Let values be written, and keep them."""
         cdef Py_ssize_t k
         cdef double[:, ::1] values = answer
-        write(places, answer)
-        for k in range(len(places)):
-            self._row[places[k]] = <size_t> &values[k, 0]
+        cdef const long long[::1] place = places
+        cdef size_t[::1] tops
+        if isinstance(write, Among) and place.shape[0]:
+            tops = np.empty(place.shape[0], dtype=np.uintp)
+            for k in range(place.shape[0]):
+                tops[k] = <size_t> &values[k, 0]
+            (<Among> write).fill(&place[0], place.shape[0], <double**> &tops[0])
+        else:
+            write(places, answer)
+        for k in range(place.shape[0]):
+            self._row[place[k]] = <size_t> &values[k, 0]
         self._answers.append((places, answer))
         self._bytes -= answer.nbytes
         while len(self._answers) > KEPT and self._bytes < 0:
@@ -199,27 +219,52 @@ cdef class Pairs:
                 self._row[gone[k]] = 0
         return 0
 
-    cdef object _likely(self, Py_ssize_t wanted):
-        """A row, and others without values that will be wanted next: the first of their blocks."""
-        cdef double low, high
-        low, high = self._ends()
-        places = {wanted}
-        places.update(self._foremost(self._arrays[4], high - self._state.tolerance))
-        places.update(self._foremost(-self._arrays[5], -low - self._state.tolerance))
-        return np.array(sorted(places))
+    cdef Py_ssize_t _likely(self, Py_ssize_t wanted, long long* places) noexcept nogil:
+        """A row, and others without values that will be wanted next: the first of their blocks.
 
-    cdef list _foremost(self, const double[::1] values, double most):
-        """The rows without kernel values that are lowest in their blocks, the lowest of these."""
-        cdef Py_ssize_t block, i, best
-        found = []
-        for block in range(0, self._state.n, PAIRS_BLOCK):
-            best = -1
-            for i in range(block, block + PAIRS_BLOCK):
-                if self._row[i] == 0 and values[i] < (most if best < 0 else values[best]):
-                    best = i
-            if best >= 0:
-                found.append((values[best], best))
-        return [place for _, place in sorted(found)[: self._ahead]]
+        Returns how many they are.
+        """
+        cdef double low, high
+        cdef Py_ssize_t count
+        places[0] = wanted
+        if self._ahead == 0:
+            return 1
+        low, high = self._ends()
+        count = self._foremost(self._state.rise, 1.0, high - self._state.tolerance, places, 1)
+        return self._foremost(self._state.fall, -1.0, -low - self._state.tolerance, places, count)
+
+    cdef Py_ssize_t _foremost(self, const double* values, double sign, double most,
+                              long long* places, Py_ssize_t count) noexcept nogil:
+        """Add the rows without kernel values that are lowest in their blocks, the lowest of these.
+
+        `sign` times the values is what counts. Returns how many places there are then.
+        """
+        cdef double[MOST_AHEAD] lowest
+        cdef long long[MOST_AHEAD] found
+        cdef Py_ssize_t block, i, j, best, k = 0, first = count
+        cdef double value
+        cdef bint known
+        for block in range(self._state.n // PAIRS_BLOCK):
+            best, value = -1, most
+            for i in range(block * PAIRS_BLOCK, (block + 1) * PAIRS_BLOCK):
+                if self._row[i] == 0 and sign * values[i] < value:
+                    best, value = i, sign * values[i]
+            if best < 0 or (k == self._ahead and value >= lowest[k - 1]):
+                continue
+            j = k if k < self._ahead else k - 1
+            k = j + 1
+            while j > 0 and lowest[j - 1] > value:
+                lowest[j], found[j] = lowest[j - 1], found[j - 1]
+                j -= 1
+            lowest[j], found[j] = value, best
+        for j in range(k):
+            known = False
+            for i in range(first):
+                known = known or places[i] == found[j]
+            if not known:
+                places[count] = found[j]
+                count += 1
+        return count
 
 
 def pairwise_descent(H, g, lo, hi, Py_ssize_t steps, double flat, double tolerance):

@@ -285,13 +285,12 @@ class Exchange:
         own = machine.samples.diagonal[at]
         n_features = machine.samples.n_features
         ahead = min(max(LEAST_AHEAD, n_features // EACH_AHEAD), MOST_AHEAD)
-        ahead = 0 if n_features < LEAST_AHEAD else ahead  # one by one is as fast
         few = FEW_CALLED if machine.samples.kernel.function is not None else FEW_AT_ONCE
         pairs = Pairs(
             merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump
         )  # fmt: skip
         spread = float(np.ptp(machine.t[rows])) or float(np.ptp(machine.r[rows]))
-        pairs.descend(COARSE * spread, MOST_PAIRS * len(rows), machine.samples.writer(at))
+        pairs.descend(COARSE * spread, MOST_PAIRS * len(rows), machine.samples.values_among(at))
         self._keep_columns(pairs, at)
         merged.split(pairs.u)
         self._rounds.delta[rows] += machine.u[rows] - before

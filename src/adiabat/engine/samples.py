@@ -16,7 +16,7 @@ import numpy as np
 
 from adiabat._core.gram import Gram
 from adiabat._core.judge import weigh, weigh_rows
-from adiabat._core.kernel_values import Rows
+from adiabat._core.kernel_values import Among, Rows
 from adiabat._core.line_gram import LineGram
 from adiabat._core.linear_gram import LinearGram
 from adiabat._core.places import owned
@@ -154,26 +154,15 @@ class Samples:
         """
         return self.n <= WHOLE and not self.by_features and self.kernel.function is None
 
-    def writer(self, positions: IntArray) -> Callable[[IntArray, FloatArray], None]:
-        """A function that writes kernel values of some among positions with all of them.
-
-        It takes their places, and an array with a row for each, which may be wider.
-        """
-        n = len(positions)
-        slots = self.gram.slot_of[positions]
-        known = n > 0 and slots.min() >= 0 and not self.by_features
-        everyone = self.view(positions, 1, copied=True) if self._viewed and not known else None
+    def values_among(self, positions: IntArray) -> Any:
+        """What `Pairs` asks for kernel values of some among positions with all of them."""
+        known = len(positions) > 0 and self.gram.slot_of[positions].min() >= 0
+        if self._viewed and (self.by_features or not known):
+            return Among(self.kernel.formula, self.view(positions, 1, copied=True))
 
         def write(places: IntArray, out: FloatArray) -> None:
-            if known:
-                out[:, :n] = self.between(positions[places], positions)
-            elif everyone is not None and len(places) == 1:
-                self.kernel.formula.column(everyone, int(places[0]), out[0])
-            elif everyone is not None:
-                some = self.view(positions[places], 1, copied=True)
-                out[:, :n] = self.kernel.formula.block(some, everyone)
-            else:
-                out[:, :n] = self.block(positions[places], positions)
+            values = self.between if known else self.block
+            out[:, : len(positions)] = values(positions[places], positions)
 
         return write
 
