@@ -183,6 +183,27 @@ def test_rows_that_are_left_out_for_a_while_end_where_they_belong() -> None:
     assert value(problem, u) == pytest.approx(exact.objective, rel=1e-6)
 
 
+def test_values_that_are_there_are_written_where_columns_stand() -> None:
+    problem = many(300)
+    zero, own = np.zeros(300), problem.H.diagonal()
+    pairs = Pairs(problem.g, zero, problem.lo, problem.hi, own, FLAT, problem.H.nbytes, 0)
+    pairs.descend(1e-4, 1_000_000, Counted(problem.H))
+    given, order = np.arange(300)[pairs.given(np.arange(300))], np.arange(299, 99, -1)
+    panel = np.zeros((200, len(given) + 2))  # a column beside them on either side
+    tops = panel.ctypes.data + 8 * np.arange(1, len(given) + 1, dtype=np.uintp)
+    pairs.write(given, order, tops, panel.shape[1])
+    np.testing.assert_array_equal(panel[:, 1:-1], problem.H[np.ix_(order, given)])
+    assert not panel[:, [0, -1]].any()
+    pairs.write(given, order[:0], tops, panel.shape[1])
+    with pytest.raises(IndexError, match="there is no row 300 of 300"):
+        pairs.write(given, np.array([300]), tops, panel.shape[1])
+    with pytest.raises(ValueError, match="addresses for"):
+        pairs.write(given, order, tops[1:], panel.shape[1])
+    lacking = np.flatnonzero(~pairs.given(np.arange(300)))[:1]
+    with pytest.raises(ValueError, match="has no kernel values"):
+        pairs.write(lacking, order, tops[:1], panel.shape[1])
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 50.0])
 @pytest.mark.parametrize("n", [30, 700])
 def test_a_row_with_a_jump_is_two_rows(n: int, epsilon: float) -> None:

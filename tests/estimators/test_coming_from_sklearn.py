@@ -142,7 +142,10 @@ def test_rows_that_are_not_numbers_for_a_kernel_of_ones_own(given):
     np.testing.assert_allclose(
         texts.decision_function(TEXTS), numbers.decision_function(COUNTS), atol=1e-9
     )
-    np.testing.assert_array_equal(texts.leave_one_out().correct, numbers.leave_one_out().correct)
+    # without one of them others have f = 0, and rounding says on which side
+    np.testing.assert_allclose(
+        texts.leave_one_out().decision, numbers.leave_one_out().decision, atol=1e-9
+    )
     again = pickle.loads(pickle.dumps(texts))
     np.testing.assert_array_equal(again.decision_function(TEXTS), texts.decision_function(TEXTS))
 

@@ -28,6 +28,6 @@ cdef class Gram:
     cdef int product(self, const double* coef, const long long* rows, Py_ssize_t n_rows,
                      double* out) noexcept nogil
     cdef int gather_into(self, const long long* samples, Py_ssize_t k, const long long* slots,
-                         Py_ssize_t m, double* out) except -1 nogil
+                         Py_ssize_t m, double* out, Py_ssize_t di, Py_ssize_t dj) except -1 nogil
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,
                        double* out) noexcept nogil

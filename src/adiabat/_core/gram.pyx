@@ -379,8 +379,8 @@ cdef class Gram:
         return 0
 
     cdef int gather_into(self, const long long* samples, Py_ssize_t k, const long long* slots,
-                         Py_ssize_t m, double* out) except -1 nogil:
-        """out[i, j] = K[samples[i], slots[j]], its rows one after the other."""
+                         Py_ssize_t m, double* out, Py_ssize_t di, Py_ssize_t dj) except -1 nogil:
+        """out[i * di + j * dj] = K[samples[i], slots[j]]"""
         cdef Columns job
         cdef size_t* tops
         cdef Py_ssize_t j
@@ -393,7 +393,7 @@ cdef class Gram:
         for j in range(m):
             tops[j] = <size_t> (self._data[slots[j] // WIDTH] + slots[j] % WIDTH)
         job.a, job.k, job.n, job.rows, job.first = tops, m, k, samples, 0
-        job.block, job.di, job.dj = out, m, 1
+        job.block, job.di, job.dj = out, di, dj
         in_columns(read_rows, &job)
         free(tops)
         return 0

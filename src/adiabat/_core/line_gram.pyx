@@ -146,8 +146,8 @@ cdef class LineGram(Gram):
         return status
 
     cdef int gather_into(self, const long long* samples, Py_ssize_t k, const long long* slots,
-                         Py_ssize_t m, double* out) except -1 nogil:
-        """out[i, j] = K[samples[i], slots[j]], of samples that have a line."""
+                         Py_ssize_t m, double* out, Py_ssize_t di, Py_ssize_t dj) except -1 nogil:
+        """out[i * di + j * dj] = K[samples[i], slots[j]], of samples that have a line."""
         cdef Py_ssize_t i
         cdef bint lacking = False
         cdef long long* lines = <long long*> malloc(max(1, k) * sizeof(long long))
@@ -162,7 +162,7 @@ cdef class LineGram(Gram):
                         "a kernel value was asked for of a sample that has no line")
                 raise MemoryError()
         try:
-            Gram.gather_into(self, lines, k, slots, m, out)
+            Gram.gather_into(self, lines, k, slots, m, out, di, dj)
         finally:
             free(lines)
         return 0

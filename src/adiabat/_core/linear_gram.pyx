@@ -122,17 +122,26 @@ cdef class LinearGram(Gram):
         return 0
 
     cdef int gather_into(self, const long long* samples, Py_ssize_t k, const long long* slots,
-                         Py_ssize_t m, double* out) except -1 nogil:
-        """out[i, j] = K[samples[i], slots[j]], its rows one after the other."""
+                         Py_ssize_t m, double* out, Py_ssize_t di, Py_ssize_t dj) except -1 nogil:
+        """out[i * di + j * dj] = K[samples[i], slots[j]]; di or dj is 1."""
         cdef Py_ssize_t i
-        if k * m <= FEW:
+        if k * m <= FEW and dj == 1:
             for i in range(k):
-                self.row_into(samples[i], slots, m, out + i * m)
+                self.row_into(samples[i], slots, m, out + i * di)
+            return 0
+        if k == 0 or m == 0:
             return 0
         with gil:
-            self.gather(<const long long[:k]> samples, np.asarray(<const long long[:m]> slots),
-                        <double[:k, :m]> out)
+            rows, columns = np.array(<long long[:k]> samples), np.array(<long long[:m]> slots)
+            if dj == 1:
+                np.asarray(<double[:k, :di]> out)[:, :m] = self._block(rows, columns)
+            else:
+                np.asarray(<double[:m, :dj]> out)[:, :k] = self._block(rows, columns).T
         return 0
+
+    def _block(self, rows, columns):
+        X = np.asarray(self._X)
+        return LINEAR.block(Rows.dense(X, rows), Rows.dense(X, columns))
 
     cdef void row_into(self, long long sample, const long long* slots, Py_ssize_t k,
                        double* out) noexcept nogil:
@@ -143,5 +152,4 @@ cdef class LinearGram(Gram):
 
     def gather(self, const long long[::1] rows, slots, double[:, :] out):
         """out[i, j] = K[rows[i], slots[j]]."""
-        X = np.asarray(self._X)
-        np.asarray(out)[:] = LINEAR.block(Rows.dense(X, np.asarray(rows)), Rows.dense(X, slots))
+        np.asarray(out)[:] = self._block(np.asarray(rows), slots)

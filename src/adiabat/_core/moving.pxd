@@ -9,10 +9,12 @@ cdef class Moving:
     cdef readonly double b
     cdef Gram _gram
     cdef Factor _factor
-    cdef object _columns, _at_array
+    cdef object _columns
     cdef const long long[::1] _at, _slot_of
     cdef const double[::1] _diagonal, _own, _dlo, _dhi, _dt
-    cdef const double[::1] _scale          # what r of a row moves by when w and b do
+    cdef double[:, ::1] _room              # of what follows, by row and by place in `_watched`
+    cdef long long[:, ::1] _places
+    cdef double[::1] _scale                # what r of a row moves by when w and b do
     cdef double[::1] _u, _r, _t, _lo, _hi, _du
     cdef unsigned char[::1] _role, _member
     cdef double[::1] _work, _coef          # by place in the factor, by slot; _coef is kept at 0
@@ -29,7 +31,7 @@ cdef class Moving:
     cdef Py_ssize_t _most_values           # that are kept
     cdef Py_ssize_t _n_watch
     cdef double _horizon, _drift           # least |r| / scale not watched; what it may have lost
-    cdef object _u_then, _t_then           # when r was last right for all rows
+    cdef double[::1] _u_then, _t_then      # when r was last right for all rows
     cdef double _b_then
     # sums over the rows that move by themselves
     cdef double _dd, _need, _moving, _most_moving, _square
@@ -41,6 +43,8 @@ cdef class Moving:
 
     cdef int _watch(self) except -1
     cdef int _start(self) except -1
+    cdef int _drive_by(self, const long long[::1] rows, const long long[::1] at) except -1
+    cdef int _claim(self, const long long* rows, Py_ssize_t k) except -1
     cdef int _make_room(self) except -1
     cdef bint _is_driven(self, Py_ssize_t i) noexcept nogil
     cdef double _rate(self, Py_ssize_t i) noexcept nogil

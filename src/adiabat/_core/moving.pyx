@@ -14,7 +14,7 @@ A stretch multiplies the columns of MARGIN at the watched rows. In the panels of
 there is a line of the cache; they are copied once, to where a product reads nothing else.
 """
 
-from libc.math cimport INFINITY, fabs
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.string cimport memcpy
 
 import numpy as np
@@ -61,17 +61,19 @@ cdef class Moving:
         """
         cdef Py_ssize_t i, n = len(at)
         self._gram, self._factor, self._columns = gram, factor, columns
-        self._at_array, self._at, self._diagonal = at, at, diagonal
+        self._at, self._diagonal, self._slot_of = at, diagonal, gram.slot_of
         self._u, self._r, self._t, self._lo, self._hi = state
         self._own, self._dt, self._dlo, self._dhi = rates
         self._role, self._member = role, in_margin.view(np.uint8)
         self.b, self._dd, self._n_watch, self._most_values = b, dd, watch, kept
-        self._du = np.zeros(n)
-        self._place = np.empty(n, dtype=np.int64)
+        self._room, self._places = np.zeros((7, n)), np.empty((4, n), dtype=np.int64)
+        self._du, self._scale = self._room[0], self._room[1]
+        self._u_then, self._t_then = self._room[2], self._room[3]
+        self._place, self._column_of = self._places[0], self._places[1]
         self._coef, self._work = np.zeros(0), np.zeros(0)
-        self._scale = np.sqrt(np.asarray(diagonal)[at] + factor.shift)
         self._most_dt, self._most_scaled_dt, self._bounds_move = 0.0, 0.0, False
         for i in range(n):
+            self._scale[i] = sqrt(self._diagonal[self._at[i]] + factor.shift)
             self._most_dt = max(self._most_dt, fabs(self._dt[i]))
             self._most_scaled_dt = max(self._most_scaled_dt, fabs(self._dt[i]) / self._scale[i])
             if self._dlo[i] != 0.0 or self._dhi[i] != 0.0:
@@ -83,59 +85,88 @@ cdef class Moving:
     @property
     def watched(self):
         """Rows whose r is up to date; the others have not changed sets."""
-        return np.asarray(self._watched)
+        return np.array(self._watched)
 
     cdef int _watch(self) except -1:
         """Choose the rows to look at; K du_A for them."""
-        role, self._horizon = np.asarray(self._role), INFINITY
-        if self._n_watch >= len(role):
-            watched = np.arange(len(role))
-        else:
-            resting = np.flatnonzero((role == _LOW) | (role == _HIGH))
-            others = np.flatnonzero((role != _LOW) & (role != _HIGH) & (role != _PINNED))
-            if self._n_watch < len(resting):
-                far = np.abs(np.asarray(self._r)[resting]) / np.asarray(self._scale)[resting]
-                order = np.argpartition(far, self._n_watch)
-                self._horizon = far[order[self._n_watch]]
-                resting = resting[order[: self._n_watch]]
-            watched = np.concatenate([resting, others])
-        self._watched, self._at_watched = watched, self._at_array[watched]
-        np.asarray(self._place)[watched] = np.arange(len(watched))
-        self._dr, self._column = np.empty(len(watched)), np.empty(len(watched))
+        cdef Py_ssize_t i, m, n = self._role.shape[0]
+        cdef const long long[::1] chosen
+        self._horizon = INFINITY
+        chosen = np.arange(n) if self._n_watch >= n else self._nearest()
+        m = chosen.shape[0]
+        self._watched, self._at_watched = self._places[2, :m], self._places[3, :m]
+        for i in range(m):
+            self._watched[i], self._at_watched[i] = chosen[i], self._at[chosen[i]]
+            self._place[chosen[i]] = i
+        self._dr, self._column, self._drive = (
+            self._room[4, :m], self._room[5, :m], self._room[6, :m])
         self._drift = 0.0
         self._du[:] = 0.0
-        self._u_then, self._b_then = np.array(self._u), self.b
-        self._t_then = np.array(self._t)
+        self._u_then[:], self._t_then[:], self._b_then = self._u, self._t, self.b
         return self._start()
+
+    def _nearest(self):
+        """So many rows at a bound as are to be watched, the nearest, and all that are between."""
+        role = np.asarray(self._role)
+        resting = np.flatnonzero((role == _LOW) | (role == _HIGH))
+        others = np.flatnonzero((role != _LOW) & (role != _HIGH) & (role != _PINNED))
+        if self._n_watch < len(resting):
+            far = np.abs(np.asarray(self._r)[resting]) / np.asarray(self._scale)[resting]
+            order = np.argpartition(far, self._n_watch)
+            self._horizon = far[order[self._n_watch]]
+            resting = resting[order[: self._n_watch]]
+        return np.concatenate([resting, others])
 
     cdef int _start(self) except -1:
         """K du_A and its sums, from the rows that move by themselves."""
-        cdef Py_ssize_t i, n = self._u.shape[0]
-        rates = np.zeros(n)
-        cdef double[::1] rate = rates
+        cdef Py_ssize_t i, k = 0, n = self._u.shape[0]
+        cdef double rate
         self._need, self._moving, self._pull, self._driven = self._dd, 0.0, 0.0, 0
+        self._drive[:], self._square = 0.0, 0.0
+        cdef long long[:, ::1] rows = np.empty((2, n), dtype=np.int64)
         for i in range(n):
             self._driven += self._is_driven(i)
-            rate[i] = self._rate(i)
-            self._need -= rate[i]
-            self._moving += fabs(rate[i])
-            self._pull += self._scale[i] * fabs(rate[i])
+            rate = self._rate(i)
+            self._need -= rate
+            self._moving += fabs(rate)
+            self._pull += self._scale[i] * fabs(rate)
+            if rate != 0.0:
+                rows[0, k], rows[1, k] = i, self._at[i]
+                k += 1
         self._most_moving = max(self._most_moving, self._moving + fabs(self._dd))
         self._most_pull = max(self._most_pull, self._pull)
-        drive = np.zeros(self._watched.shape[0])
-        self._drive, self._square = drive, 0.0
-        rows = np.flatnonzero(rates)
-        at = self._at_array[rows]
-        self._columns(self._at_array[self._factor.rows])
-        if len(rows):
-            slots = self._columns(at)
-            coef = np.bincount(slots, rates[rows], self._gram.n_slots).astype(np.float64)
-            self._gram.multiply(coef, drive, np.asarray(self._at_watched))
-            own = np.empty(len(rows))
-            self._gram.multiply(coef, own, at)
-            self._square = float(rates[rows] @ own)
+        self._claim(self._factor._members, self._factor.size)
+        if k:
+            self._claim(&rows[0, 0], k)
         self._make_room()
+        if k:
+            self._drive_by(rows[0, :k], rows[1, :k])
         return self._keep_columns()
+
+    cdef int _drive_by(self, const long long[::1] rows, const long long[::1] at) except -1:
+        """K du_A at the watched rows, and du_A'K du_A."""
+        cdef Py_ssize_t i, m = self._watched.shape[0], k = rows.shape[0]
+        cdef double[::1] own = np.empty(k)
+        for i in range(k):
+            self._coef[self._slot_of[at[i]]] += self._rate(rows[i])
+        if (m and self._gram.product(&self._coef[0], &self._at_watched[0], m, &self._drive[0]) < 0
+                or self._gram.product(&self._coef[0], &at[0], k, &own[0]) < 0):
+            raise MemoryError()
+        for i in range(k):
+            self._square += self._rate(rows[i]) * own[i]
+            self._coef[self._slot_of[at[i]]] = 0.0
+        return 0
+
+    cdef int _claim(self, const long long* rows, Py_ssize_t k) except -1:
+        """Give the samples of rows slots where they have none."""
+        cdef Py_ssize_t i
+        cdef bint lacking = False
+        for i in range(k):
+            lacking |= self._slot_of[self._at[rows[i]]] < 0
+        if lacking:
+            self._columns(np.array([self._at[rows[i]] for i in range(k)]))
+            self._slot_of = self._gram.slot_of
+        return 0
 
     cdef int _make_room(self) except -1:
         """Buffers as long as the factor may grow by one row, and as there are slots."""
@@ -153,17 +184,18 @@ cdef class Moving:
         stale = np.ones(self._u.shape[0], dtype=bool)
         stale[np.asarray(self._watched)] = False
         rows = np.flatnonzero(stale)
-        moved = np.asarray(self._u) - self._u_then
-        changed = np.flatnonzero(moved)
         if len(rows) == 0:
             return
+        at = np.asarray(self._at)
+        moved = np.asarray(self._u) - np.asarray(self._u_then)
+        changed = np.flatnonzero(moved)
         change = np.zeros(len(rows))
         if len(changed):
-            slots = self._columns(self._at_array[changed])
+            slots = self._columns(at[changed])
             coef = np.bincount(slots, moved[changed], self._gram.n_slots).astype(np.float64)
-            self._gram.multiply(coef, change, self._at_array[rows])
-        r, t = np.asarray(self._r), np.asarray(self._t)
-        r[rows] += change + (self.b - self._b_then) - (t - self._t_then)[rows]
+            self._gram.multiply(coef, change, at[rows])
+        r, t = np.asarray(self._r), np.asarray(self._t) - np.asarray(self._t_then)
+        r[rows] += change + (self.b - self._b_then) - t[rows]
 
     cdef bint _is_driven(self, Py_ssize_t i) noexcept nogil:
         return _RISING <= self._role[i] <= _LEAVING
@@ -203,7 +235,7 @@ cdef class Moving:
     cdef int _give_column(self, Py_ssize_t row) except -1 nogil:
         """A slot for a row that never carried weight, and buffers as long as there are slots."""
         with gil:
-            self._columns(self._at_array[row: row + 1])
+            self._columns(np.array([self._at[row]]))
             self._make_room()
         return 0
 
@@ -215,13 +247,14 @@ cdef class Moving:
         self._n_columns = -1
         if m == 0 or (s + 1) * m > self._most_values:
             return 0
-        rows = self._at_array[self._factor.rows]
-        values = np.empty((m, s))
-        self._gram.gather(self._at_watched, self._gram.slot_of[rows], values)
-        self._column_of = np.full(self._u.shape[0], -1, dtype=np.int64)
-        self._kept = np.empty((s + s // 4 + 8, m))
-        self._kept[:s] = values.T
-        self._values = self._kept
+        for i in range(s):
+            self._slots[i] = self._slot_of[self._at[self._factor._members[i]]]
+        kept = np.empty((s + s // 4 + 8, m))
+        self._kept = self._values = kept
+        self._column_of[:] = -1
+        with nogil:
+            self._gram.gather_into(
+                &self._at_watched[0], m, &self._slots[0], s, &self._values[0, 0], 1, m)
         self._weights = np.empty(len(self._kept))
         self._owner = np.empty(len(self._kept), dtype=np.int64)
         for i in range(s):

@@ -26,7 +26,13 @@ class Pairs:
     @property
     def middle(self) -> float: ...
     def given(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]: ...
-    def values(self, places: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> _Floats: ...
+    def write(
+        self,
+        places: npt.NDArray[np.int64],
+        order: npt.NDArray[np.int64],
+        tops: npt.NDArray[np.uintp],
+        step: int,
+    ) -> None: ...
     def descend(
         self,
         tolerance: float,

@@ -162,9 +162,9 @@ cdef class Rounds(Survey):
                     for j in range(k):
                         b.own[i * k + j] = own[i, j]
         with nogil:
-            self._gram.gather_into(b.at, k, b.column, s, b.cross)
+            self._gram.gather_into(b.at, k, b.column, s, b.cross, s, 1)
             if lacking == 0:
-                self._gram.gather_into(b.at, k, b.slot, k, b.own)
+                self._gram.gather_into(b.at, k, b.slot, k, b.own, k, 1)
         self._factor._prepare(b.cross, b.own, k)
         border = self._factor._border()
         self.least = INFINITY

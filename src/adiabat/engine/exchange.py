@@ -24,6 +24,8 @@ MARGIN rows comes back, even if rows are dependent (the primal active set method
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from adiabat._core.pairs import Pairs, pairwise_descent
@@ -291,7 +293,7 @@ class Exchange:
         )  # fmt: skip
         spread = float(np.ptp(machine.t[rows])) or float(np.ptp(machine.r[rows]))
         pairs.descend(COARSE * spread, MOST_PAIRS * len(rows), machine.samples.values_among(at))
-        self._keep_columns(pairs, at)
+        self._keep_columns(pairs, at, (pairs.u > merged.lo) & (pairs.u < merged.hi))
         merged.split(pairs.u)
         self._rounds.delta[rows] += machine.u[rows] - before
         self._landed = rows, pairs.middle
@@ -307,15 +309,23 @@ class Exchange:
         u = machine.u[rows]
         machine.refactor(rows[(u > machine.lo[rows]) & (u < machine.hi[rows])])
 
-    def _keep_columns(self, pairs: Pairs, at: IntArray) -> None:
-        """Keep kernel values of rows that end with weight as columns, if all samples took part."""
+    def _keep_columns(self, pairs: Pairs, at: IntArray, between: BoolArray) -> None:
+        """Keep kernel values of rows that end with weight as columns, if all samples took part.
+
+        Those of rows that end between their bounds first: they stand in front of the others.
+        """
         samples = self.machine.samples
         if len(at) != samples.n or samples.by_features:
             return
         places = np.flatnonzero(pairs.u)
         places = places[(samples.gram.slot_of[at[places]] < 0) & pairs.given(places)]
+        places = np.concatenate([places[between[places]], places[~between[places]]])
         order = np.argsort(at, kind="stable")
-        samples.keep(at[places], lambda some: pairs.values(places[some], order))
+
+        def write(some: slice, everyone: IntArray, tops: Any, step: int) -> None:
+            pairs.write(places[some], order[everyone], tops, step)
+
+        samples.keep(at[places], write)
 
     def _balance(self, missing: float) -> None:
         """Bring sum u to d by the rows that raise the objective least."""

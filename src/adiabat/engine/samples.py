@@ -10,6 +10,7 @@ near the margin only (`LineGram`), and what is asked of others is computed from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -210,13 +211,16 @@ class Samples:
         for part in self._parts(positions):
             self._claim(positions[part])
 
-    def keep(self, positions: IntArray, values: Callable[[slice], FloatArray]) -> None:
-        """Keep columns that are known: values(some)[j, i] is that of sample i and the j-th."""
+    def keep(self, positions: IntArray, write: Callable[..., None]) -> None:
+        """Keep columns that are known: write(some, samples, tops, step) are those of some of them.
+
+        It puts that of the i-th of the samples and the j-th of some at tops[j] + i * step numbers.
+        """
         self.draw(positions)
         for part in self._parts(positions):
-            columns = values(part).T
             groups = None if self.group is None else self.group[positions[part]]
-            self.gram.claim(positions[part], columns.__getitem__, groups)
+            everyone = np.arange(self.n)[self.gram.members(slice(self.gram.n_lines))]
+            self.gram.claim_by(positions[part], partial(write, part, everyone), groups)
 
     def _parts(self, positions: IntArray) -> Iterator[slice]:
         """Positions whose columns have room, a part at a time."""
