@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import cache
 from typing import Any
 
 
+@cache
 def logger(area: str) -> logging.Logger:
     """The logger of one area of the package."""
     return logging.getLogger(f"adiabat.{area}")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from copy import deepcopy
 
 import numpy as np
@@ -46,10 +45,7 @@ def settled() -> Rig:
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:
-    pairs = (
-        (getattr(one, field.name), getattr(other, field.name))
-        for field in dataclasses.fields(Snapshot)
-    )
+    pairs = zip(one, other, strict=True)
     return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -164,7 +163,7 @@ def test_boxes_that_open_and_close() -> None:
     )  # fmt: skip
     assert followed(bench, shut).completed and not bench.machine.u[rows].any()
     assert bench.violation() <= TOL * bench.size()
-    assert followed(bench, replace(shut, rebound_lo=lo, rebound_hi=hi, d=d)).completed
+    assert followed(bench, shut._replace(rebound_lo=lo, rebound_hi=hi, d=d)).completed
     assert bench.violation() <= TOL * bench.size()
     K = bench.solver.samples.block(m.at, m.at)
     np.testing.assert_allclose(K @ bench.machine.u, K @ before[0], atol=1e-7 * bench.size())

@@ -63,7 +63,7 @@ def state(rig: Rig) -> dict[str, Any]:
     }
     for key, machine in solver.machines.items():
         saved = deepcopy(machine.snapshot())  # else it would follow what went wrong
-        found |= {f"{key}.{name}": value for name, value in vars(saved).items()}
+        found |= {f"{key}.{name}": value for name, value in saved._asdict().items()}
         found[f"{key}.in_margin"] = machine.in_margin.copy()
         lower = machine.factor.lower()
         found[f"{key}.factor"] = np.round(lower @ lower.T, 10)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from adiabat import SVC, SVR
+from adiabat._core.room import Leaving
 from adiabat.engine import straight
 from adiabat.engine.machine import Machine
-from adiabat.engine.room import Leaving
 from adiabat.kernels import make_kernel
 from engine.rig import Rig
 

@@ -2,7 +2,7 @@
 """Small services for arrays of rows: entries that come, go and move; codes that are found."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -38,53 +38,14 @@ def delete_entries(array, const long long[::1] gone, more=None):
     return out
 
 
-def remove_entries(array, const long long[::1] gone):
-    """Delete the entries at `gone` (ascending) of a 1-D array of a plain type, where they are.
-
-    Those behind move up, and zeros take the room at the end. Returns how many are left.
-    """
-    cdef Py_ssize_t k = gone.shape[0], n = len(array), i, start, width, last = -1
-    cdef Py_buffer held
-    cdef char* data
-    for i in range(k):
-        if gone[i] <= last or gone[i] >= n:
-            raise IndexError(f"positions must ascend from 0 to {n - 1}")
-        last = gone[i]
-    PyObject_GetBuffer(array, &held, PyBUF_SIMPLE | PyBUF_WRITABLE)
-    data, width = <char*> held.buf, held.itemsize
-    for i in range(k):
-        start, last = gone[i] + 1, gone[i + 1] if i + 1 < k else n
-        memmove(data + (start - 1 - i) * width, data + start * width, (last - start) * width)
-    memset(data + (n - k) * width, 0, k * width)
-    PyBuffer_Release(&held)
-    return n - k
-
-
-def extended(array, values, Py_ssize_t spare, buffer=None):
-    """(buffer, array): a 1-D array of a plain type with values at its end.
-
-    They are put into its own buffer if that is given and long enough; else into a new one, with
-    room for one more in `spare`, and `array` stays as it is.
-    """
-    cdef Py_ssize_t n = len(array), k = len(values), after = n + k, width
-    cdef Py_buffer old, new
-    if buffer is not None and after <= len(buffer):
-        if k:
-            buffer[n:after] = values
-        return buffer, buffer[:after]
-    # zeros: what memory held before, perhaps rows that are gone, is not kept
-    out = np.zeros(after + after // spare, dtype=array.dtype)
-    PyObject_GetBuffer(array, &old, PyBUF_SIMPLE)
-    try:
-        PyObject_GetBuffer(out, &new, PyBUF_SIMPLE | PyBUF_WRITABLE)
-        width = old.itemsize
-        memcpy(new.buf, old.buf, n * width)
-        PyBuffer_Release(&new)
-    finally:
-        PyBuffer_Release(&old)
-    if k:
-        out[n:after] = values
-    return out, out[:after]
+def ascending(values):
+    """Integers in ascending order, without gaps in memory: the same array if it is, else a copy."""
+    cdef const long long[:] given = values
+    cdef Py_ssize_t i
+    cdef bint sound = given.shape[0] < 2 or given.strides[0] == sizeof(long long)
+    for i in range(1, given.shape[0]):
+        sound = sound and given[i - 1] <= given[i]
+    return values if sound else np.sort(values)
 
 
 def rename(long long[::1] positions, const long long[::1] old, const long long[::1] new,

@@ -32,9 +32,12 @@ class Groups:
         if samples.by_features:
             return
         if samples.group is None:
+            n_machines = len(machines.keys() | changes.keys())
+            if n_machines == 1:
+                return
             n_rows = sum(machine.n for machine in machines.values())
             n_rows += sum(len(change.add_at) - len(change.remove) for change in changes.values())
-            if 2 * n_rows > samples.n * len(machines.keys() | changes.keys()):
+            if 2 * n_rows > samples.n * n_machines:
                 return
             for key, machine in machines.items():
                 samples.regroup(machine.at, self._number(key))

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.looks import Looks
+from adiabat._core.room import Leaving, Room
 from adiabat.engine.noise import EPSILON
-from adiabat.engine.room import Leaving, Room
 from adiabat.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Landmarks:
         other = Landmarks(root[:0])
         other.__dict__.update(self.__dict__)
         nothing = np.zeros(len(root), dtype=np.int16)
-        room.extend_all(other, _BY_ROW, (nothing, root, nothing), copied=False)
+        room.extend_all(other, _BY_ROW, (nothing, root, nothing))
         return other
 
     def remove(self, leaving: Leaving, looks: Looks | None, root: FloatArray) -> None:

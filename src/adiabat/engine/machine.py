@@ -32,6 +32,8 @@ from adiabat._core.conditions import (
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
 from adiabat._core.looks import Looks
+from adiabat._core.room import Room
+from adiabat._core.rows import ascending
 from adiabat.certificate import Verdict
 from adiabat.engine.landmarks import Landmarks
 from adiabat.engine.noise import (
@@ -43,7 +45,6 @@ from adiabat.engine.noise import (
     noise,
     usual_diagonal,
 )
-from adiabat.engine.room import Room
 from adiabat.engine.row_change import NO_ROWS, RowChange
 from adiabat.engine.samples import Samples
 from adiabat.engine.snapshot import Before, Snapshot
@@ -73,6 +74,9 @@ NO_KERNEL: FloatArray = np.empty((0, 0))
 #: Arrays of a machine with an entry for each row, and of what the judge knows of them.
 BY_ROW = ("at", "t", "lo", "hi", "u", "held_r", "root", "in_margin")
 LOOKED = ("r", "u", "seen", "slack")
+#: Those told of a new row; those that change where a snapshot holds them, t if the row stays.
+NEW = ("at", "t", "lo", "hi", "u", "root", "in_margin")
+CHANGING = ("t", "lo", "hi", "u")
 SINGLE = ("b", "verdict", "typical", "common", "judged_by_sizes", "strength_seen", "small_shift")
 
 
@@ -259,20 +263,17 @@ class Machine:
         if r is None and change.add_u is None:
             r = self.residuals_of(change)
         new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
-        # of the others no entry changes that a snapshot holds
-        changing = ("t", "lo", "hi", "u") if len(change.rebound) else ("lo", "hi", "u")
-        for name, more in zip((*BY_ROW[:5], *BY_ROW[6:]), new, strict=True):
-            self._room.extend_all(self, (name,), (more,), copied and name in changing)
+        self._room.extend_all(self, NEW, new, CHANGING[not len(change.rebound) :] if copied else ())
         if r is None:  # f has terms of new rows as well
             r = self.samples.weigh(self.coefficients(), change.add_at) + self.b - change.add_t
         looked = self._is_looked_at()
         if not looked:
-            self._room.extend_all(self, ("held_r",), (r,), copied)
+            self._room.extend_all(self, ("held_r",), (r,), ("held_r",) if copied else ())
         if self.looks is not None:
             self.looks = self.looks.copy()  # what the judge has not computed, it does at the next
             self.looks.computed = None
             known = r, start, np.full(added, -np.inf), np.zeros(added)
-            self._room.extend_all(self.looks, LOOKED, known, copied)
+            self._room.extend_all(self.looks, LOOKED, known, LOOKED if copied else ())
             self.held_r = self.looks.r if looked else self.held_r
         if self.landmarks is not None and added:
             self.landmarks = self.landmarks.extended(self._room, root)
@@ -310,7 +311,7 @@ class Machine:
         """Take out rows whose u was brought to 0; `weighty` have weight, if that is known."""
         self.before = None
         if len(gone):
-            leaving = self.straight.leave(np.sort(gone), self.n)
+            leaving = self.straight.leave(ascending(gone), self.n)
             for rows in (self.factor.rows, weighty):
                 if rows is not None:
                     leaving.renumber(rows)

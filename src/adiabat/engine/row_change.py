@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,31 +13,20 @@ NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 NO_VALUES: FloatArray = np.empty(0)
 
 
-def no_rows() -> IntArray:
-    """No rows, or places, as the default of a field."""
-    return NO_ROWS
-
-
-def no_values() -> FloatArray:
-    """No values, as the default of a field."""
-    return NO_VALUES
-
-
-@dataclass(frozen=True)
-class RowChange:
+class RowChange(NamedTuple):
     """What happens to the rows of one machine in one update."""
 
-    remove: IntArray = field(default_factory=no_rows)
-    add_at: IntArray = field(default_factory=no_rows)
-    add_t: FloatArray = field(default_factory=no_values)
-    add_lo: FloatArray = field(default_factory=no_values)
-    add_hi: FloatArray = field(default_factory=no_values)
+    remove: IntArray = NO_ROWS
+    add_at: IntArray = NO_ROWS
+    add_t: FloatArray = NO_VALUES
+    add_lo: FloatArray = NO_VALUES
+    add_hi: FloatArray = NO_VALUES
     add_u: FloatArray | None = None  # where they start; at 0 by default
-    add_margin: IntArray = field(default_factory=no_rows)  # which of them start in MARGIN
-    rebound: IntArray = field(default_factory=no_rows)
-    rebound_t: FloatArray = field(default_factory=no_values)
-    rebound_lo: FloatArray = field(default_factory=no_values)
-    rebound_hi: FloatArray = field(default_factory=no_values)
+    add_margin: IntArray = NO_ROWS  # which of them start in MARGIN
+    rebound: IntArray = NO_ROWS
+    rebound_t: FloatArray = NO_VALUES
+    rebound_lo: FloatArray = NO_VALUES
+    rebound_hi: FloatArray = NO_VALUES
     d: float | None = None
 
     @property

@@ -21,11 +21,11 @@ from adiabat._core.kernel_values import Among, Rows
 from adiabat._core.line_gram import LineGram
 from adiabat._core.linear_gram import LinearGram
 from adiabat._core.places import owned
+from adiabat._core.room import Room, moved
 from adiabat._core.sparse_rows import SparseRows
 from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
 from adiabat.engine.indefinite import refuse_indefinite, refuse_negative
 from adiabat.engine.memory import has_room, require_columns
-from adiabat.engine.room import Room, moved
 from adiabat.kernels import Kernel
 from adiabat.typing import FloatArray, IntArray
 

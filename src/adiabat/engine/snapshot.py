@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from adiabat._core.looks import Looks
 from adiabat.certificate import Verdict
@@ -11,8 +11,7 @@ from adiabat.engine.landmarks import Landmarks
 from adiabat.typing import FloatArray, IntArray
 
 
-@dataclass(frozen=True)
-class Before:
+class Before(NamedTuple):
     """What rows that stay had before a change of the problem: the path starts from there."""
 
     rows: IntArray
@@ -21,8 +20,7 @@ class Before:
     hi: FloatArray
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """All of a machine's state, in plain arrays; the factor by the rows it holds."""
 
     at: IntArray

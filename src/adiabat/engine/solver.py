@@ -73,6 +73,7 @@ class Step:
         self._group = None if solver.samples.group is None else solver.samples.group.copy()
         self._changes: Mapping[Key, RowChange] = {}
         self._standing: dict[Key, FloatArray] = {}  # machines that stay, and r of their new rows
+        self._n_changed = 0  # rows of all machines
         self._committed = False
         self._blas = BlasHold()
         self.info = SolveInfo()
@@ -101,17 +102,22 @@ class Step:
         self._changes = changes
         if not (trace or method == "path" or solver._is_fork) and solver.tol == solver.judged_by:
             self._standing = find_standing(solver.machines, changes)
-        moving = {key: rows for key, rows in changes.items() if key not in self._standing}
+        moving = changes
+        if self._standing:
+            moving = {key: rows for key, rows in changes.items() if key not in self._standing}
         if moving:
             self._blas.take()
         held = solver.machines
         self._saved = {key: held[key].snapshot() if key in held else None for key in moving}
+        self._n_changed = sum([change.size for change in changes.values()])
+        is_large = solver._is_large(self._n_changed)
         if not solver._is_fork:
             solver.groups.follow(solver.samples, solver.machines, changes)
-            if solver.samples.is_small and solver._is_large(changes):
+            if is_large and solver.samples.is_small:
                 solver.samples.slots(np.arange(solver.samples.n))
-        solver.attempt(moving, method, trace, self.info, self._saved)
-        if solver._is_large(changes):
+        if moving:
+            solver.attempt(moving, method, trace, self.info, self._saved)
+        if is_large:
             solver._prepare_for_updates()
 
     def commit(
@@ -124,7 +130,9 @@ class Step:
         self._committed = True
         self._solver.judged_by = self._solver.tol
         try:
-            return self._solver._commit(self._changes, self._standing, removed, retired)
+            return self._solver._commit(
+                self._changes, self._n_changed, self._standing, removed, retired
+            )
         finally:
             self._blas.give_back()
 
@@ -349,6 +357,7 @@ class Solver:
     def _commit(
         self,
         changes: Mapping[Key, RowChange],
+        n_changed: int,
         standing: Mapping[Key, FloatArray],
         removed: IntArray,
         retired: Collection[Key],
@@ -366,14 +375,13 @@ class Solver:
         tail, hole = self.samples.remove(removed)
         for machine in self.machines.values():
             machine.straight.follow(machine.at, tail, hole)
-        changed = sum(change.size for change in changes.values())
-        self._untidy += changed
+        self._untidy += n_changed
         self.samples.settle()
-        if self._is_large(changes):
+        if self._is_large(n_changed):
             self._tidy(0, self.samples.n)
         elif self._untidy >= TIDYING:
             # after many rows, too many columns are out of place: later updates move them
-            self._tidy(STRAGGLERS, TIDYING if changed <= TIDYING else 0)
+            self._tidy(STRAGGLERS, TIDYING if n_changed <= TIDYING else 0)
         return tail, hole
 
     def _tidy(self, tolerated: int, most: int) -> None:
@@ -390,9 +398,9 @@ class Solver:
         self.samples.gram.gather_front(self._in_margin(), tolerated, most)
         self.samples.gram.gather_front(weighty, tolerated, most)
 
-    def _is_large(self, changes: Mapping[Key, RowChange]) -> bool:
-        """Whether so much changed that it is a new model rather than an update."""
-        return sum(change.size for change in changes.values()) > self.samples.n // 2
+    def _is_large(self, n_changed: int) -> bool:
+        """Whether so many rows changed that it is a new model rather than an update."""
+        return n_changed > self.samples.n // 2
 
     def _prepare_for_updates(self) -> None:
         """Columns for the samples nearest to the margin, which updates will ask for first."""

@@ -30,9 +30,12 @@ def find_standing(
     machines: Mapping[Hashable, Machine], changes: Mapping[Hashable, RowChange]
 ) -> dict[Hashable, FloatArray]:
     """Machines that stay as they are, and the residuals of rows that come to them."""
-    held = {key: change for key, change in changes.items() if key in machines}
-    found = {key: _standing(machines[key], change) for key, change in held.items()}
-    return {key: r for key, r in found.items() if r is not None}
+    found = {}
+    for key, change in changes.items():
+        r = _standing(machines[key], change) if key in machines else None
+        if r is not None:
+            found[key] = r
+    return found
 
 
 def _standing(machine: Machine, change: RowChange) -> FloatArray | None:
@@ -45,7 +48,7 @@ def _standing(machine: Machine, change: RowChange) -> FloatArray | None:
     if not machine.verdict.ok or machine.judged_by_sizes or machine.common < 0.0:
         return None
     # the first MARGIN row is inside its box, and so holds b (`centre_bias`)
-    if not machine.factor.holds_b() or np.any(machine.in_margin[gone]):
+    if not machine.factor.holds_b() or machine.in_margin[gone].any():
         return None
     if not is_anchored(machine, STRONGER * machine.strength_seen):
         return None

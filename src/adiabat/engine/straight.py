@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from adiabat._core.rows import rename, rows_at
-from adiabat.engine.room import Leaving
+from adiabat._core.room import Leaving
+from adiabat._core.rows import ascending, rename, rows_at
 from adiabat.typing import IntArray
 
 # Rows from which on the last fill the places of those that go; with fewer, all behind move up.
@@ -49,8 +49,8 @@ class Straight:
     def rows_of(self, at: IntArray, positions: IntArray, n_samples: int) -> IntArray:
         """All rows, ascending, that stand for samples at positions."""
         if self.holds:
-            rows: IntArray = np.sort(positions)
-            return rows[rows < len(at)]
+            rows: IntArray = ascending(positions)
+            return rows[: rows.searchsorted(len(at))]
         marked = np.zeros(n_samples, dtype=np.uint8)
         marked[positions] = 1
         found: IntArray = rows_at(at, marked)
@@ -69,4 +69,4 @@ def rows_in_turn(at: IntArray, positions: IntArray) -> IntArray:
 
 
 def _are_same(rows: IntArray, others: IntArray) -> bool:
-    return len(rows) == len(others) and bool(np.all(rows == others))
+    return len(rows) == len(others) and bool((rows == others).all())

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -605,7 +604,7 @@ class KernelMachine(SampleKeeper[Model]):
         self._hold_parameters()
         change = SampleChange(formulation=formulation)
         if kernel is not None and not kernel.equals(model.kernel):
-            change = replace(change, kernel=kernel, rows=self._held_rows())
+            change = change._replace(kernel=kernel, rows=self._held_rows())
         resolved = formulation.resolve(model.target, model.weight)
         if change.kernel or not model.is_judged or resolved.reshapes(model.formulation):
             step.solve(model, change, self.solver, trace)

@@ -71,7 +71,7 @@ class Learner(Pickled, BaseEstimator, Generic[M]):
         """Refuse a changed parameter that shapes the model."""
         for name, before in self._held_parameters.items():
             now = getattr(self, name)
-            if not self._same_parameter(name, before, now):
+            if now is not before and not self._same_parameter(name, before, now):
                 remedy = "" if name in self._fixed_at_fit else f" and call retune({name}={now!r})"
                 raise ValueError(
                     f"{name}={now!r} was {before!r} when the model was fitted, and changes of the "

@@ -12,15 +12,15 @@ Invariants: `_ids[i]`, `_serials[i]` and `_serial_of[_ids[i]]` speak of the same
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.room import Room, removed
 from adiabat._core.rows import delete_entries
-from adiabat.engine.room import Room, removed
 from adiabat.engine.row_change import NO_ROWS
 from adiabat.errors import LISTED, IdError, ModelFileError
 from adiabat.estimators.arguments.indices import names_in
@@ -179,7 +179,7 @@ class Ledger:
         """Record new ids at the end of the order."""
         self.record(self._checked_new(_as_list(ids), "ids", frozenset()))
 
-    def record(self, values: list[Id]) -> None:
+    def record(self, values: Sequence[Id]) -> None:
         """Record ids that `validate_new` has found to be new."""
         if not values:
             return
@@ -433,7 +433,7 @@ def _decode_all(kind: str, data: npt.NDArray[Any], ends: npt.NDArray[Any]) -> li
     raise ValueError(f"ids of kind {kind!r} are unknown")
 
 
-def _fit_int64(numbers: list[Any]) -> bool:
+def _fit_int64(numbers: Sequence[Any]) -> bool:
     return bool(_INT64.min <= min(numbers) and max(numbers) <= _INT64.max)
 
 

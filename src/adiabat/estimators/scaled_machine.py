@@ -9,7 +9,6 @@ all scaled features and kernel values in one step that starts from the weights t
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -220,11 +219,11 @@ class ScaledMachine(Pickled, BaseEstimator):
         if raw.shape[0] and (anew or self._held_mode == "exact"):
             target, weight = after(model, change)
             known = change.formulation or model.formulation
-            change = replace(change, formulation=machine._rederived(known, target, weight))
+            change = change._replace(formulation=machine._rederived(known, target, weight))
             scaled = self._widened(scaler, raw)
             kernel = machine._make_kernel(scaled, weight)
             if not (kernel.equals(model.kernel) and same(learned(scaler), learned(self.scaler_))):
-                change = replace(change, kernel=kernel, rows=as_csr(scaled))
+                change = change._replace(kernel=kernel, rows=as_csr(scaled))
         if anew or n_added or n_removed or n_revised or not model.is_judged:
             step.solve(model, change, machine.solver, trace)
         with step.committing() as info:

@@ -10,8 +10,7 @@ neighbours here and one line in `formulations/__init__.py`; docs/formulations.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,7 @@ Key = tuple[int, ...]
 ONLY: Key = (0,)
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows of one machine: which of the given samples they stand for, and (t, lo, hi).
 
     Rows of one sample follow each other, and come in the same order each time.

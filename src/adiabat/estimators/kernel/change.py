@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from adiabat.engine.row_change import no_rows, no_values
+from adiabat.engine.row_change import NO_ROWS, NO_VALUES
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel
 from adiabat.typing import FloatArray, IntArray
 
 
-@dataclass(frozen=True)
-class SampleChange:
+class SampleChange(NamedTuple):
     """One update of the samples, by place in the order of learning.
 
     `X`, `target`, `weight` describe the samples that come in; the first `len(replaced)` of them
@@ -25,17 +24,17 @@ class SampleChange:
     samples after the change.
     """
 
-    ids: list[Any] = field(default_factory=list)
+    ids: Sequence[Any] = ()
     X: Any = None
-    target: npt.NDArray[Any] = field(default_factory=no_values)
-    weight: FloatArray = field(default_factory=no_values)
-    removed: IntArray = field(default_factory=no_rows)
-    replaced: IntArray = field(default_factory=no_rows)
-    retargeted: IntArray = field(default_factory=no_rows)
-    new_target: npt.NDArray[Any] = field(default_factory=no_values)
-    reweighed: IntArray = field(default_factory=no_rows)
-    new_weight: FloatArray = field(default_factory=no_values)
-    passing: list[Any] = field(default_factory=list)
+    target: npt.NDArray[Any] = NO_VALUES
+    weight: FloatArray = NO_VALUES
+    removed: IntArray = NO_ROWS
+    replaced: IntArray = NO_ROWS
+    retargeted: IntArray = NO_ROWS
+    new_target: npt.NDArray[Any] = NO_VALUES
+    reweighed: IntArray = NO_ROWS
+    new_weight: FloatArray = NO_VALUES
+    passing: Sequence[Any] = ()
     formulation: Formulation | None = None
     kernel: Kernel | None = None
     rows: Any = None

@@ -31,8 +31,10 @@ def certify(
     if afresh:
         verdicts, errors = judged_afresh(model)
         f_error = float(np.max(errors, initial=0.0))
-    worst = max(range(len(verdicts)), key=lambda k: verdicts[k].severity, default=-1)
-    found = verdicts[worst] if worst >= 0 else Verdict()
+    worst = 0
+    if len(verdicts) > 1:
+        worst = max(range(len(verdicts)), key=lambda k: verdicts[k].severity)
+    found = verdicts[worst] if verdicts else Verdict()
     return Certificate(
         residual=found.residual,
         gap=found.gap,
@@ -43,13 +45,13 @@ def certify(
         held_fixed=held_fixed,
         n_seen=model.ledger.n_seen,
         retain=retain,
-        balance=max((verdict.balance for verdict in verdicts), default=0.0),
+        balance=max([verdict.balance for verdict in verdicts], default=0.0),
         gap_tol=found.gap_allowed or model.solver.tol,
         worst=_id_of(model, machines[worst], found.worst) if found.worst >= 0 else None,
         rounding=found.rounding,
         f_error=f_error,
-        n_bounded=sum(verdict.n_bounded for verdict in verdicts),
-        moved=max((verdict.moved for verdict in verdicts), default=0.0),
+        n_bounded=sum([verdict.n_bounded for verdict in verdicts]),
+        moved=max([verdict.moved for verdict in verdicts], default=0.0),
     )
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.kernel_values import multiply
+from adiabat._core.room import Leaving, Room
 from adiabat._core.rows import nonzero
 from adiabat.engine.machine import Machine
-from adiabat.engine.room import Room, removed
 from adiabat.engine.solver import Solver
 from adiabat.engine.threads import pool_for
 from adiabat.estimators.ledger import Ledger
@@ -26,6 +26,9 @@ from adiabat.typing import FloatArray, IntArray
 
 # Kernel values are recomputed for at most this many entries at a time: 8 MB, in the cache.
 BLOCK_ENTRIES = 1 << 20
+
+#: Arrays of a model with an entry for each sample.
+BY_SAMPLE = ("target", "weight", "position")
 
 
 class Model:
@@ -84,10 +87,10 @@ class Model:
 
         These are the model's own: nobody else keeps one of them beyond a change.
         """
-        more = {"target": target, "weight": weight, "position": position}
-        grown = {name: self._room.extended(name, getattr(self, name), more[name]) for name in more}
-        for name, array in grown.items():
-            setattr(self, name, removed(array, gone))
+        if len(position):
+            self._room.extend_all(self, BY_SAMPLE, (target, weight, position))
+        if len(gone):
+            Leaving(gone, len(self), False).close(self, BY_SAMPLE)
 
     def in_order(self, machine: Machine) -> tuple[IntArray, IntArray]:
         """(order, margin): rows in the order in which the formulation gives them for all samples,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.rows import delete_entries, rename
+from adiabat._core.rows import ascending, delete_entries, rename
 from adiabat.engine.machine import Machine
 from adiabat.engine.row_change import NO_ROWS, RowChange
 from adiabat.engine.solver import Solver
@@ -47,8 +47,9 @@ class Plan:
 
     def __init__(self, model: Model, change: SampleChange) -> None:
         self._model, self._change = model, change
-        self._removed = np.sort(change.removed)
+        self._removed = ascending(change.removed)
         self._new: IntArray = NO_ROWS  # positions of samples that come
+        self._known_after: tuple[npt.NDArray[Any], FloatArray] | None = None
         self.formulation = change.formulation or model.formulation
         self._is_plain = self._comes_and_goes()
         if self._is_plain:
@@ -72,9 +73,11 @@ class Plan:
         known = self.formulation is model.formulation
         return known and model.formulation.stays(model.target, self._removed)
 
-    @cached_property
+    @property
     def _after(self) -> tuple[npt.NDArray[Any], FloatArray]:
-        return after(self._model, self._change)
+        if self._known_after is None:
+            self._known_after = after(self._model, self._change)
+        return self._known_after
 
     @property
     def target(self) -> npt.NDArray[Any]:
@@ -261,7 +264,7 @@ class Plan:
 
 def after(model: Model, change: SampleChange) -> tuple[npt.NDArray[Any], FloatArray]:
     """Targets and weights of the samples once a change is carried out."""
-    removed, n_replaced = np.sort(change.removed), len(change.replaced)
+    removed, n_replaced = ascending(change.removed), len(change.replaced)
     target, weight = model.target, model.weight
     if change.revises:
         target, weight = target.copy(), weight.copy()

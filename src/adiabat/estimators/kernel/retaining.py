@@ -7,7 +7,6 @@ solution needs it first: the batch is one part of the transaction, each removal 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,12 +70,11 @@ def with_leaving(model: Model, change: SampleChange, policy: Policy) -> tuple[Sa
     learned[places[places >= len(staying)] - len(staying)] = False
     removed = np.concatenate([change.removed, old])
     if learned.all():
-        return replace(change, removed=removed), len(places)
+        return change._replace(removed=removed), len(places)
     X = change.X[np.flatnonzero(learned)]
     if model.kernel.name == "precomputed":  # a column for each sample held, then for each new one
         X = X[:, np.concatenate([np.ones(n, dtype=bool), learned])]
-    narrowed = replace(
-        change,
+    narrowed = change._replace(
         ids=[name for name, stay in zip(change.ids, learned, strict=True) if stay],
         passing=[name for name, stay in zip(change.ids, learned, strict=True) if not stay],
         X=X if learned.any() else None,

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from adiabat.engine.interrupts import deferred_interrupts
@@ -68,7 +67,7 @@ class Transaction(all_or_nothing):
             require_precision(plan.solver, harder)
             step.rollback()
             try:
-                self.solve(model, replace(change, formulation=harder), method, trace)
+                self.solve(model, change._replace(formulation=harder), method, trace)
             except NotOptimalError as error:
                 raise ValueError(NO_HARD_MARGIN) from error
 

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays with an entry for each row or sample that grow and shrink where they are.
+
+An array has room behind its last entry, so that one row more or less does not copy all others.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.string cimport memcpy, memmove, memset
+
+import numpy as np
+
+from adiabat._core.places import fillers
+from adiabat._core.rows import rename
+
+cdef enum:
+    SPARE = 8  # room for one more in so many
+
+
+cdef class Room:
+    """The buffers behind the arrays of one owner, by name.
+
+    An array that was replaced by another is no longer its buffer's, and is copied when it grows.
+    """
+
+    cdef dict _buffers
+
+    def __init__(self):
+        self._buffers = {}
+
+    cpdef extended(self, name, array, values, bint copied=False):
+        """The array with values at its end, in the same buffer unless it is full.
+
+        With `copied` it is in a new one, and `array` stays as it is.
+        """
+        cdef tuple grown
+        buffer = None if copied else self._buffers.get(name)
+        grown = _extended(
+            array, values, SPARE, buffer if buffer is not None and array.base is buffer else None)
+        self._buffers[name] = grown[0]
+        return grown[1]
+
+    def extend_all(self, owner, tuple names, tuple values, tuple copied=()):
+        """Put values at the end of the arrays with these names that an owner has.
+
+        Those with names in `copied` are in new ones afterwards.
+        """
+        cdef Py_ssize_t i
+        cdef bint new
+        if len(names) != len(values):
+            raise ValueError(f"{len(names)} arrays, values for {len(values)}")
+        for i in range(len(names)):
+            name, new = names[i], names[i] in copied
+            if new or len(values[i]):
+                key = type(owner), name
+                setattr(owner, name, self.extended(key, getattr(owner, name), values[i], new))
+
+
+cdef class Leaving:
+    """Rows (ascending) that go, of n, and how others close up: all behind them move up, or, if
+    they are to be `filled`, some from the end take the places.
+    """
+
+    cdef readonly object gone, tail, hole
+    cdef readonly bint filled
+    cdef Py_ssize_t _left
+
+    def __init__(self, gone, Py_ssize_t n, bint filled):
+        self.gone, self.filled, self._left = gone, filled, n - len(gone)
+        self.tail, self.hole = fillers(gone, n) if filled else (gone[:0], gone[:0])
+
+    def close(self, owner, names):
+        """Take the rows out of the arrays with these names that an owner has."""
+        for name in names:
+            array = getattr(owner, name)
+            if self.filled:
+                array = moved(array, self.tail, self.hole, self._left)
+            else:
+                array = removed(array, self.gone)
+            setattr(owner, name, array)
+
+    def renumber(self, rows):
+        """Give rows, none of which goes, the numbers that they have afterwards."""
+        if self.filled:
+            rename(rows, self.tail, self.hole)
+        else:
+            rows -= np.searchsorted(self.gone, rows)
+
+
+cpdef removed(array, const long long[::1] gone):
+    """The array without the entries at `gone` (ascending), which are overwritten."""
+    return array[: remove_entries(array, gone)]
+
+
+cpdef moved(array, tail, hole, Py_ssize_t left):
+    """The first `left` entries, once those at `tail` have taken the places `hole`."""
+    array[hole] = array[tail]
+    array[left:] = 0
+    return array[:left]
+
+
+def extended(array, values, Py_ssize_t spare, buffer=None):
+    """(buffer, array): a 1-D array of a plain type with values at its end.
+
+    They are put into its own buffer if that is given and long enough; else into a new one, with
+    room for one more in `spare`, and `array` stays as it is.
+    """
+    return _extended(array, values, spare, buffer)
+
+
+cdef tuple _extended(array, values, Py_ssize_t spare, buffer):
+    cdef Py_ssize_t n = len(array), k = len(values), after = n + k
+    cdef Py_buffer old, new
+    if buffer is not None and after <= len(buffer):
+        if k:
+            buffer[n:after] = values
+        return buffer, buffer[:after]
+    # zeros: what memory held before, perhaps rows that are gone, is not kept
+    out = np.zeros(after + after // spare, dtype=array.dtype)
+    PyObject_GetBuffer(array, &old, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(out, &new, PyBUF_SIMPLE | PyBUF_WRITABLE)
+        memcpy(new.buf, old.buf, n * old.itemsize)
+        PyBuffer_Release(&new)
+    finally:
+        PyBuffer_Release(&old)
+    if k:
+        out[n:after] = values
+    return out, out[:after]
+
+
+cpdef Py_ssize_t remove_entries(array, const long long[::1] gone) except -1:
+    """Delete the entries at `gone` (ascending) of a 1-D array of a plain type, where they are.
+
+    Those behind move up, and zeros take the room at the end. Returns how many are left.
+    """
+    cdef Py_ssize_t k = gone.shape[0], n = len(array), i, start, width, last = -1
+    cdef Py_buffer held
+    cdef char* data
+    for i in range(k):
+        if gone[i] <= last or gone[i] >= n:
+            raise IndexError(f"positions must ascend from 0 to {n - 1}")
+        last = gone[i]
+    PyObject_GetBuffer(array, &held, PyBUF_SIMPLE | PyBUF_WRITABLE)
+    data, width = <char*> held.buf, held.itemsize
+    for i in range(k):
+        start, last = gone[i] + 1, gone[i + 1] if i + 1 < k else n
+        memmove(data + (start - 1 - i) * width, data + start * width, (last - start) * width)
+    memset(data + (n - k) * width, 0, k * width)
+    PyBuffer_Release(&held)
+    return n - k
