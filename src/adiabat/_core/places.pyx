@@ -24,8 +24,7 @@ def enlarged(values, Py_ssize_t used, Py_ssize_t n, long long nothing):
 
 def fillers(const long long[::1] gone, Py_ssize_t n):
     """(tail, hole): which of n survivors from the end fill the places `gone` (ascending)."""
-    cdef Py_ssize_t i, k = 0, left = n - gone.shape[0], passed
-    holes = 0
+    cdef Py_ssize_t i, k = 0, left = n - gone.shape[0], passed, holes = 0
     for i in range(gone.shape[0]):
         if not (0 <= gone[i] < n and (i == 0 or gone[i - 1] < gone[i])):
             raise IndexError(f"places must ascend from 0 to {n - 1}")
@@ -124,7 +123,7 @@ def misplaced(const long long[::1] owner, const unsigned char[::1] keep, Py_ssiz
     out = np.empty((2, owner.shape[0]), dtype=np.int64)
     cdef long long[:, ::1] found = out
     for i in range(owner.shape[0]):
-        used += owner[i] >= 0 and keep[owner[i]]
+        used += keep[owner[i]] if owner[i] >= 0 else 0
     front = (used + width - 1) // width * width
     for i in range(owner.shape[0]):
         if owner[i] >= 0 and keep[owner[i]]:

@@ -142,7 +142,7 @@ cdef class Survey:
         cdef double* amount = &self._amount[0] if self._u.shape[0] else NULL
         for i in range(self._u.shape[0]):
             if self._lo[i] <= self._u[i] <= self._hi[i]:
-                n_leaving += self._inside[i] and self._lo[i] == self._hi[i]
+                n_leaving += self._inside[i] if self._lo[i] == self._hi[i] else 0
                 continue
             new = self._lo[i] if self._u[i] < self._lo[i] else self._hi[i]
             moved[n_moved], amount[n_moved] = i, new - self._u[i]
