@@ -13,8 +13,11 @@ from adiabat._core.kernel_values cimport Among
 from adiabat._core.simd cimport pair_descent, PAIRS_BLOCK, simd
 from adiabat._core.thread_pool cimport share
 
+from adiabat._core.pages import take_large_pages
+
 cdef enum:
     KEPT = 4         # answers that are kept, whatever their size
+    CHUNK = 1 << 24  # bytes for answers that are taken at a time
     LOOSE = 100      # tolerances from which on far rows are left out,
     BAND = 2         # far: so many times the span from those that can move,
     FEW_NEAR = 2     # if no more than this part of the rows is near
@@ -51,7 +54,8 @@ cdef class Pairs:
     """
 
     cdef readonly Py_ssize_t n
-    cdef object _arrays, _answers
+    cdef object _arrays, _chunks           # room for rows of kernel values, and whose they are
+    cdef Py_ssize_t _chunk, _next          # where the next go
     cdef Py_ssize_t _bytes, _ahead         # room that is left
     cdef bint _whole                       # all values are asked for at once
     cdef size_t[::1] _row
@@ -85,7 +89,7 @@ cdef class Pairs:
         """Arrays for n rows, padded by rows that cannot move."""
         cdef Py_ssize_t padded = max(1, (n + PAIRS_BLOCK - 1) // PAIRS_BLOCK) * PAIRS_BLOCK
         self.n, self._state.n = n, padded
-        self._answers = []
+        self._chunks, self._chunk, self._next = [], 0, 0
         self._row = np.zeros(padded, dtype=np.uintp)
         self._arrays = np.zeros((9, padded))
         self._arrays[4, n:], self._arrays[5, n:] = np.inf, -np.inf
@@ -166,7 +170,7 @@ cdef class Pairs:
             self._copy(place, near[rows], out)
 
         given = np.flatnonzero(np.asarray(self._row)[near])
-        other._take(given, np.zeros((len(given), other._state.n)), write_near)
+        other._take(given, write_near)
         other._run(tolerance, write_near)
         self._state.steps = other._state.steps
         change = np.zeros(self._state.n)
@@ -226,18 +230,58 @@ cdef class Pairs:
         else:
             count = self._likely(wanted, likely)
             places = np.array(<long long[:count]> likely)
-        answer = np.empty((len(places), self._state.n))
-        if self.n < self._state.n:
-            answer[:, self.n :] = 0.0
-        return self._take(places, answer, write)
+        return self._take(places, write)
 
-    cdef int _take(self, places, answer, write) except -1:
+    cdef _room_for(self, Py_ssize_t k):
+        """Rows for k answers, and whose they are; where no room is left, those of the oldest."""
+        cdef Py_ssize_t each = self._state.n * sizeof(double), n = 0
+        cdef const long long[::1] owners
+        if self._chunks and self._next + k > len(self._chunks[self._chunk][0]):
+            self._chunk, self._next = self._chunk + 1, 0
+        if self._chunk == len(self._chunks) >= KEPT and self._bytes < k * each:
+            self._chunk = 0
+        if self._chunk < len(self._chunks):
+            n = len(self._chunks[self._chunk][0])
+        if n < k:
+            # memory that is not written to is not taken
+            n = max(k, min(self.n, CHUNK // each, self._bytes // (KEPT * each)))
+            room = np.empty((n, self._state.n)), np.full(n, -1, dtype=np.int64)
+            take_large_pages(room[0])
+            self._bytes -= room[0].nbytes
+            if self._chunk == len(self._chunks):
+                self._chunks.append(room)
+            else:
+                self._bytes += self._chunks[self._chunk][0].nbytes
+                self._give_up(self._chunks[self._chunk][1])
+                self._chunks[self._chunk] = room
+        values, owners = self._chunks[self._chunk]
+        some = slice(self._next, self._next + k)
+        self._next += k
+        return values[some], np.asarray(owners)[some]
+
+    cdef int _give_up(self, const long long[::1] owners) except -1:
+        """These rows have no kernel values any more."""
+        cdef Py_ssize_t i
+        for i in range(owners.shape[0]):
+            if owners[i] >= 0:
+                self._row[owners[i]] = 0
+
+    cdef int _take(self, places, write) except -1:
         """Let values be written, and keep them."""
         cdef Py_ssize_t k
-        cdef double[:, ::1] values = answer
+        cdef double[:, ::1] values
         cdef const long long[::1] place = places
+        cdef long long[::1] owners
         cdef size_t[::1] tops
-        if isinstance(write, Among) and place.shape[0]:
+        if place.shape[0] == 0:
+            return 0
+        answer, owners = self._room_for(place.shape[0])
+        self._give_up(owners)
+        owners[:] = -1
+        values = answer
+        if self.n < self._state.n:
+            answer[:, self.n :] = 0.0
+        if isinstance(write, Among):
             tops = np.empty(place.shape[0], dtype=np.uintp)
             for k in range(place.shape[0]):
                 tops[k] = <size_t> &values[k, 0]
@@ -246,13 +290,7 @@ cdef class Pairs:
             write(places, answer)
         for k in range(place.shape[0]):
             self._row[place[k]] = <size_t> &values[k, 0]
-        self._answers.append((places, answer))
-        self._bytes -= answer.nbytes
-        while len(self._answers) > KEPT and self._bytes < 0:
-            gone, answer = self._answers.pop(0)
-            self._bytes += answer.nbytes
-            for k in range(len(gone)):
-                self._row[gone[k]] = 0
+            owners[k] = place[k]
         return 0
 
     cdef Py_ssize_t _likely(self, Py_ssize_t wanted, long long* places) noexcept nogil:
