@@ -8,10 +8,9 @@ from libc.math cimport INFINITY
 
 import numpy as np
 
+from adiabat._core.among cimport Among, write_columns
 from adiabat._core.blas cimport axpy
-from adiabat._core.kernel_values cimport Among
 from adiabat._core.simd cimport pair_descent, PAIRS_BLOCK, simd
-from adiabat._core.thread_pool cimport share
 
 from adiabat._core.pages import take_large_pages
 
@@ -22,27 +21,6 @@ cdef enum:
     BAND = 2         # far: so many times the span from those that can move,
     FEW_NEAR = 2     # if no more than this part of the rows is near
     MOST_AHEAD = 16  # rows of one kind asked for along with another
-    LINE = 8         # numbers in a cache line
-    ROWS = 64        # of columns that one writes at a time
-
-
-cdef struct Columns:
-    # kernel values of k rows that become columns: entry (i, j) is values[j][order[i]], and goes to
-    # tops[j][i * step]
-    const size_t* values
-    const size_t* tops
-    const long long* order
-    Py_ssize_t n, k, step
-
-
-cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
-    cdef Columns* job = <Columns*> context
-    cdef Py_ssize_t i, j, line, last = min((part + 1) * ROWS, job.n)
-    # by lines of the cache, where columns stand beside each other
-    for line in range((job.k + LINE - 1) // LINE):
-        for i in range(part * ROWS, last):
-            for j in range(line * LINE, min((line + 1) * LINE, job.k)):
-                (<double*> job.tops[j])[i * job.step] = (<double*> job.values[j])[job.order[i]]
 
 
 cdef class Pairs:
@@ -192,24 +170,13 @@ cdef class Pairs:
     def write(self, places, order, const size_t[::1] tops, Py_ssize_t step):
         """k(row order[i], places[j]) to the address tops[j] + i * step numbers; all have values."""
         cdef const long long[::1] owners = np.ascontiguousarray(places, dtype=np.int64)
-        cdef const long long[::1] rows = np.ascontiguousarray(order, dtype=np.int64)
         cdef size_t[::1] values = np.empty(owners.shape[0], dtype=np.uintp)
         cdef Py_ssize_t i
-        cdef Columns job
-        if tops.shape[0] != owners.shape[0]:
-            raise ValueError(f"{tops.shape[0]} addresses for {owners.shape[0]} columns")
         for i in range(owners.shape[0]):
             values[i] = self._row[owners[i]]
             if values[i] == 0:
                 raise ValueError("a row has no kernel values")
-        for i in range(rows.shape[0]):
-            if not 0 <= rows[i] < self.n:
-                raise IndexError(f"there is no row {rows[i]} of {self.n}")
-        if rows.shape[0] and owners.shape[0]:
-            job.values, job.tops, job.order = &values[0], &tops[0], &rows[0]
-            job.n, job.k, job.step = rows.shape[0], owners.shape[0], step
-            with nogil:
-                share(some_rows, &job, (job.n + ROWS - 1) // ROWS)
+        write_columns(values, self.n, order, tops, step)
 
     cdef int _copy(self, const long long[::1] columns, const long long[::1] rows,
                    double[:, ::1] out) except -1:

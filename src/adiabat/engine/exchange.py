@@ -281,6 +281,9 @@ class Exchange:
         if not rounds.measure(machine.d):
             self._balance(rounds.missing)
         self._rounds.look(rows)
+        square = machine.samples.square
+        if square is not None:
+            rows = square.sorted(rows, machine.at[rows])
         before = machine.u[rows]
         merged = Merged(machine, rows)
         at = machine.at[merged.rows]
@@ -288,6 +291,7 @@ class Exchange:
         n_features = machine.samples.n_features
         ahead = min(max(LEAST_AHEAD, n_features // EACH_AHEAD), MOST_AHEAD)
         few = FEW_CALLED if machine.samples.kernel.function is not None else FEW_AT_ONCE
+        few = few if square is None else len(at)  # they are there
         pairs = Pairs(
             merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump
         )  # fmt: skip

@@ -37,6 +37,7 @@ from adiabat.engine.run import Run
 from adiabat.engine.samples import Samples
 from adiabat.engine.screening import look, prepare_to_look, start_looking
 from adiabat.engine.snapshot import Snapshot
+from adiabat.engine.square import all_known
 from adiabat.engine.standing import find_standing, is_at_rest
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
@@ -110,9 +111,11 @@ class Step:
             solver.groups.follow(solver.samples, solver.machines, changes)
             if solver.samples.is_small and solver._is_large(changes):
                 solver.samples.slots(np.arange(solver.samples.n))
-        solver.attempt(moving, method, trace, self.info, self._saved)
-        if solver._is_large(changes):
-            solver._prepare_for_updates()
+        large = solver._is_large(changes)
+        with all_known(solver.samples, large and len(moving) > 1):
+            solver.attempt(moving, method, trace, self.info, self._saved)
+            if large:
+                solver._prepare_for_updates()
 
     def commit(
         self, removed: IntArray = NO_ROWS, retired: Collection[Key] = ()
