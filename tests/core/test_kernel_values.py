@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adiabat._core import thread_pool
-from adiabat._core.kernel_values import LINEAR, Among, Formula, Rows, multiply, squared_norms
+from adiabat._core.among import Among, AmongKnown, whole_matrix
+from adiabat._core.kernel_values import LINEAR, Formula, Rows, multiply, squared_norms
 
 FloatArray = npt.NDArray[np.float64]
 NAMES = ("chi2", "laplacian", "linear", "poly", "rbf")
@@ -225,3 +226,39 @@ def test_rows_that_are_not_there_are_refused() -> None:
         with pytest.raises(IndexError):
             Rows.dense(X, positions)
     assert Rows.dense(X, slice(1, 3)).n == 2 and Rows.dense(X, np.array([4, 4, 0])).n == 3
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly", "laplacian", "linear"])
+@pytest.mark.parametrize("n", [1, 2, 63, 192, 500])
+@pytest.mark.parametrize("n_features", [2, 50])
+def test_a_whole_matrix_has_the_same_bits(name: str, n: int, n_features: int) -> None:
+    X = np.random.default_rng(n).standard_normal((n, n_features))
+    own, rows = Formula(name, 0.3, 3, 1.0), Rows.dense(X)
+    expected = own.block(rows, rows)
+    np.testing.assert_array_equal(whole_matrix(own, rows), expected)
+    np.testing.assert_array_equal(Among(own, rows).values(np.arange(n)), expected)
+
+
+def test_a_whole_matrix_of_rows_by_entries() -> None:
+    X = np.random.default_rng(0).integers(0, 3, (300, 40)) * 1.0
+    A = sp.csr_array(X)
+    rows = Rows.by_entries(
+        A.data, A.indices.astype(np.int32), A.indptr[:-1], np.diff(A.indptr), A.shape[1]
+    )
+    own = Formula("rbf", 0.3)
+    np.testing.assert_array_equal(whole_matrix(own, rows), own.block(rows, rows))
+
+
+def test_some_of_a_matrix_that_is_known() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((40, 40))
+    some, one = np.array([3, 4, 5, 20, 21, 7]), np.array([39])
+    for places in (some, np.arange(40), one, rng.permutation(40)):
+        values = AmongKnown(matrix, places)
+        wanted = np.array([len(places) - 1, 0])
+        np.testing.assert_array_equal(values.values(wanted), matrix[np.ix_(places[wanted], places)])
+    nowhere = np.empty(0, dtype=np.int64)
+    assert AmongKnown(matrix, nowhere).values(nowhere).size == 0
+    for outside in (-1, 40):
+        with pytest.raises(IndexError):
+            AmongKnown(matrix, np.array([outside]))

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from adiabat._core.kernel_values import Among, Formula, Rows
+from adiabat._core.among import Among
+from adiabat._core.kernel_values import Formula, Rows
 from adiabat._core.pairs import Pairs, pairwise_descent
 from core.test_box import FLAT, SHAPES, Box, Vector, box, value
 

@@ -125,7 +125,7 @@ def test_single_file_alone_settles_and_never_goes_uphill(
 ) -> None:
     monkeypatch.setattr(exchange, "BLOCK_ROUNDS", 0)
     monkeypatch.setattr(exchange, "REGROUPS", 0)
-    monkeypatch.setattr(exchange.Exchange, "descend", lambda self, rows: None)
+    monkeypatch.setattr(exchange.Exchange, "descend", lambda *given: None)
     problem = EVERY_FAMILY[name](np.random.default_rng(0))
     watcher = Watcher(monkeypatch)
     story(Rig.of(problem), problem)

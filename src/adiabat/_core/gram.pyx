@@ -36,6 +36,7 @@ from adiabat._core.simd cimport simd
 from adiabat._core.thread_pool cimport pool_task, share
 
 from adiabat._core.aligned import aligned_zeros
+from adiabat._core.pages import take_large_pages
 from adiabat._core.places import (
     enlarged, fillers, idle, misplaced, room_for, vacant, vacant_near,
 )
@@ -121,12 +122,14 @@ cdef class Gram:
         capacity = room_for(n, self.capacity)
         for p in range(self._n_panels):
             grown = aligned_zeros((capacity, WIDTH))
+            take_large_pages(grown)
             grown[: self.n_lines] = self.panels[p][: self.n_lines]
             self._place(p, grown)
         self.capacity = capacity
 
     def _add_panel(self):
         panel = aligned_zeros((max(self.capacity, 1), WIDTH))
+        take_large_pages(panel)
         owner = np.concatenate([self.owner, np.full(WIDTH, -1, dtype=np.int64)])
         stamp = np.concatenate([self.stamp, np.zeros(WIDTH, dtype=np.int64)])
         group = np.concatenate([self._group, np.zeros(STRIPS, dtype=np.int64)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of kernel values among some rows, for other modules of the core."""
+"""Kernel values for other modules of the core."""
 
 from adiabat._core.simd cimport kernel_job, kernel_name, kernel_rows
 
@@ -24,9 +24,4 @@ cdef class Formula:
     cdef int _require_finite(self, const kernel_job* job) except -1
 
 
-cdef class Among:
-    cdef readonly Py_ssize_t n
-    cdef Formula _formula
-    cdef Rows _rows
-
-    cdef int fill(self, const long long* places, Py_ssize_t k, double** out) except -1
+cdef kernel_rows some_of(const kernel_rows* rows, Py_ssize_t first, Py_ssize_t k) noexcept

@@ -389,48 +389,6 @@ cdef class Formula:
         return self._require_finite(&job)
 
 
-cdef class Among:
-    """Kernel values of some rows with all of them."""
-
-    def __init__(self, Formula formula, Rows rows):
-        self._formula, self._rows, self.n = formula, rows, rows.n
-
-    def values(self, places):
-        """k(row places[i], row j), as a new array."""
-        cdef const long long[::1] wanted = np.ascontiguousarray(places, dtype=np.int64)
-        out = np.empty((wanted.shape[0], self.n))
-        cdef double[:, ::1] view = out
-        cdef size_t[::1] tops = np.empty(wanted.shape[0], dtype=np.uintp)
-        cdef Py_ssize_t i
-        for i in range(wanted.shape[0] if self.n else 0):
-            if not 0 <= wanted[i] < self.n:
-                raise IndexError(f"there is no row {wanted[i]} of {self.n}")
-            tops[i] = <size_t> &view[i, 0]
-        if out.size:
-            self.fill(&wanted[0], wanted.shape[0], <double**> &tops[0])
-        return out
-
-    cdef int fill(self, const long long* places, Py_ssize_t k, double** out) except -1:
-        """k(row places[i], row j) to out[i][j]"""
-        cdef Rows some = Rows.__new__(Rows)
-        cdef const kernel_rows* rows = &self._rows._rows
-        cdef int64_t[::1] start = np.empty(2 * k, dtype=np.int64)
-        cdef Py_ssize_t i
-        some.n, some.n_features, some._held = k, self._rows.n_features, (self._rows, start)
-        some._rows = rows[0]
-        some._rows.n, some._rows.start = k, &start[0]
-        for i in range(k):
-            start[i] = places[i] * some.n_features if rows.start == NULL else rows.start[places[i]]
-            some.nnz += some.n_features if rows.length == NULL else rows.length[places[i]]
-        if rows.length != NULL:
-            some._rows.length = &start[k]
-            for i in range(k):
-                start[k + i] = rows.length[places[i]]
-        if self._rows.norms is not None:
-            some.norms = self._rows.norms[np.asarray(<long long[:k]> places)]
-        return self._formula._evaluate(self._rows, some, NULL, 0, <const size_t*> out, 1)
-
-
 def multiply(A, W):
     """A @ W for dense A and W, each entry a function of its row and its column alone."""
     columns = np.ascontiguousarray(np.asarray(W, dtype=np.float64).T)

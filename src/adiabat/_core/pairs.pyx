@@ -8,38 +8,19 @@ from libc.math cimport INFINITY
 
 import numpy as np
 
+from adiabat._core.among cimport Among, write_columns
 from adiabat._core.blas cimport axpy
-from adiabat._core.kernel_values cimport Among
 from adiabat._core.simd cimport pair_descent, PAIRS_BLOCK, simd
-from adiabat._core.thread_pool cimport share
+
+from adiabat._core.pages import take_large_pages
 
 cdef enum:
     KEPT = 4         # answers that are kept, whatever their size
+    CHUNK = 1 << 24  # bytes for answers that are taken at a time
     LOOSE = 100      # tolerances from which on far rows are left out,
     BAND = 2         # far: so many times the span from those that can move,
     FEW_NEAR = 2     # if no more than this part of the rows is near
     MOST_AHEAD = 16  # rows of one kind asked for along with another
-    LINE = 8         # numbers in a cache line
-    ROWS = 64        # of columns that one writes at a time
-
-
-cdef struct Columns:
-    # kernel values of k rows that become columns: entry (i, j) is values[j][order[i]], and goes to
-    # tops[j][i * step]
-    const size_t* values
-    const size_t* tops
-    const long long* order
-    Py_ssize_t n, k, step
-
-
-cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
-    cdef Columns* job = <Columns*> context
-    cdef Py_ssize_t i, j, line, last = min((part + 1) * ROWS, job.n)
-    # by lines of the cache, where columns stand beside each other
-    for line in range((job.k + LINE - 1) // LINE):
-        for i in range(part * ROWS, last):
-            for j in range(line * LINE, min((line + 1) * LINE, job.k)):
-                (<double*> job.tops[j])[i * job.step] = (<double*> job.values[j])[job.order[i]]
 
 
 cdef class Pairs:
@@ -51,7 +32,8 @@ cdef class Pairs:
     """
 
     cdef readonly Py_ssize_t n
-    cdef object _arrays, _answers
+    cdef object _arrays, _chunks           # room for rows of kernel values, and whose they are
+    cdef Py_ssize_t _chunk, _next          # where the next go
     cdef Py_ssize_t _bytes, _ahead         # room that is left
     cdef bint _whole                       # all values are asked for at once
     cdef size_t[::1] _row
@@ -85,7 +67,7 @@ cdef class Pairs:
         """Arrays for n rows, padded by rows that cannot move."""
         cdef Py_ssize_t padded = max(1, (n + PAIRS_BLOCK - 1) // PAIRS_BLOCK) * PAIRS_BLOCK
         self.n, self._state.n = n, padded
-        self._answers = []
+        self._chunks, self._chunk, self._next = [], 0, 0
         self._row = np.zeros(padded, dtype=np.uintp)
         self._arrays = np.zeros((9, padded))
         self._arrays[4, n:], self._arrays[5, n:] = np.inf, -np.inf
@@ -166,7 +148,7 @@ cdef class Pairs:
             self._copy(place, near[rows], out)
 
         given = np.flatnonzero(np.asarray(self._row)[near])
-        other._take(given, np.zeros((len(given), other._state.n)), write_near)
+        other._take(given, write_near)
         other._run(tolerance, write_near)
         self._state.steps = other._state.steps
         change = np.zeros(self._state.n)
@@ -188,24 +170,13 @@ cdef class Pairs:
     def write(self, places, order, const size_t[::1] tops, Py_ssize_t step):
         """k(row order[i], places[j]) to the address tops[j] + i * step numbers; all have values."""
         cdef const long long[::1] owners = np.ascontiguousarray(places, dtype=np.int64)
-        cdef const long long[::1] rows = np.ascontiguousarray(order, dtype=np.int64)
         cdef size_t[::1] values = np.empty(owners.shape[0], dtype=np.uintp)
         cdef Py_ssize_t i
-        cdef Columns job
-        if tops.shape[0] != owners.shape[0]:
-            raise ValueError(f"{tops.shape[0]} addresses for {owners.shape[0]} columns")
         for i in range(owners.shape[0]):
             values[i] = self._row[owners[i]]
             if values[i] == 0:
                 raise ValueError("a row has no kernel values")
-        for i in range(rows.shape[0]):
-            if not 0 <= rows[i] < self.n:
-                raise IndexError(f"there is no row {rows[i]} of {self.n}")
-        if rows.shape[0] and owners.shape[0]:
-            job.values, job.tops, job.order = &values[0], &tops[0], &rows[0]
-            job.n, job.k, job.step = rows.shape[0], owners.shape[0], step
-            with nogil:
-                share(some_rows, &job, (job.n + ROWS - 1) // ROWS)
+        write_columns(values, self.n, order, tops, step)
 
     cdef int _copy(self, const long long[::1] columns, const long long[::1] rows,
                    double[:, ::1] out) except -1:
@@ -226,18 +197,58 @@ cdef class Pairs:
         else:
             count = self._likely(wanted, likely)
             places = np.array(<long long[:count]> likely)
-        answer = np.empty((len(places), self._state.n))
-        if self.n < self._state.n:
-            answer[:, self.n :] = 0.0
-        return self._take(places, answer, write)
+        return self._take(places, write)
 
-    cdef int _take(self, places, answer, write) except -1:
+    cdef _room_for(self, Py_ssize_t k):
+        """Rows for k answers, and whose they are; where no room is left, those of the oldest."""
+        cdef Py_ssize_t each = self._state.n * sizeof(double), n = 0
+        cdef const long long[::1] owners
+        if self._chunks and self._next + k > len(self._chunks[self._chunk][0]):
+            self._chunk, self._next = self._chunk + 1, 0
+        if self._chunk == len(self._chunks) >= KEPT and self._bytes < k * each:
+            self._chunk = 0
+        if self._chunk < len(self._chunks):
+            n = len(self._chunks[self._chunk][0])
+        if n < k:
+            # memory that is not written to is not taken
+            n = max(k, min(self.n, CHUNK // each, self._bytes // (KEPT * each)))
+            room = np.empty((n, self._state.n)), np.full(n, -1, dtype=np.int64)
+            take_large_pages(room[0])
+            self._bytes -= room[0].nbytes
+            if self._chunk == len(self._chunks):
+                self._chunks.append(room)
+            else:
+                self._bytes += self._chunks[self._chunk][0].nbytes
+                self._give_up(self._chunks[self._chunk][1])
+                self._chunks[self._chunk] = room
+        values, owners = self._chunks[self._chunk]
+        some = slice(self._next, self._next + k)
+        self._next += k
+        return values[some], np.asarray(owners)[some]
+
+    cdef int _give_up(self, const long long[::1] owners) except -1:
+        """These rows have no kernel values any more."""
+        cdef Py_ssize_t i
+        for i in range(owners.shape[0]):
+            if owners[i] >= 0:
+                self._row[owners[i]] = 0
+
+    cdef int _take(self, places, write) except -1:
         """Let values be written, and keep them."""
         cdef Py_ssize_t k
-        cdef double[:, ::1] values = answer
+        cdef double[:, ::1] values
         cdef const long long[::1] place = places
+        cdef long long[::1] owners
         cdef size_t[::1] tops
-        if isinstance(write, Among) and place.shape[0]:
+        if place.shape[0] == 0:
+            return 0
+        answer, owners = self._room_for(place.shape[0])
+        self._give_up(owners)
+        owners[:] = -1
+        values = answer
+        if self.n < self._state.n:
+            answer[:, self.n :] = 0.0
+        if isinstance(write, Among):
             tops = np.empty(place.shape[0], dtype=np.uintp)
             for k in range(place.shape[0]):
                 tops[k] = <size_t> &values[k, 0]
@@ -246,13 +257,7 @@ cdef class Pairs:
             write(places, answer)
         for k in range(place.shape[0]):
             self._row[place[k]] = <size_t> &values[k, 0]
-        self._answers.append((places, answer))
-        self._bytes -= answer.nbytes
-        while len(self._answers) > KEPT and self._bytes < 0:
-            gone, answer = self._answers.pop(0)
-            self._bytes += answer.nbytes
-            for k in range(len(gone)):
-                self._row[gone[k]] = 0
+            owners[k] = place[k]
         return 0
 
     cdef Py_ssize_t _likely(self, Py_ssize_t wanted, long long* places) noexcept nogil:

@@ -265,12 +265,13 @@ class Exchange:
         inside = between[joined]
         self._rounds.residual[rows[inside]] = gradient[inside] + own[inside] @ (new - u)
 
-    def descend(self, rows: IntArray) -> None:
+    def descend(self, rows: IntArray, crowded: bool = False) -> None:
         """The coarse step: rows in pairs, as SMO does, until few are left to move.
 
         Each step moves two rows and reads their kernel values alone, so that thousands find their
         bound in little time. Who ends between bounds forms the margin, and rounds do the rest:
-        `solve` goes on from there. Until then no row has been given a column.
+        `solve` goes on from there. Until then no row has been given a column. Where it is `crowded`,
+        most rows will get weight.
         """
         machine, rounds = self.machine, self._rounds
         self.overshoots, self._descended, self._rises, self._width = False, True, 0, MOST
@@ -281,6 +282,9 @@ class Exchange:
         if not rounds.measure(machine.d):
             self._balance(rounds.missing)
         self._rounds.look(rows)
+        square = machine.samples.square
+        if square is not None:
+            rows = square.sorted(rows, machine.at[rows])
         before = machine.u[rows]
         merged = Merged(machine, rows)
         at = machine.at[merged.rows]
@@ -288,6 +292,8 @@ class Exchange:
         n_features = machine.samples.n_features
         ahead = min(max(LEAST_AHEAD, n_features // EACH_AHEAD), MOST_AHEAD)
         few = FEW_CALLED if machine.samples.kernel.function is not None else FEW_AT_ONCE
+        if square is not None or (crowded and 8 * len(at) ** 2 <= CACHE):
+            few = len(at)
         pairs = Pairs(
             merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump
         )  # fmt: skip

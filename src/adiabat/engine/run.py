@@ -25,6 +25,9 @@ from adiabat.typing import BoolArray, FloatArray, IntArray
 FEW_ROWS, FEW_PRODUCTS = 1_500, 64_000_000
 # Products that a coarse step of all rows may take; an exponential is so many of them.
 MOST_PRODUCTS, EACH_VALUE = 5e9, 16
+# Where more than this part of the rows will get weight, it asks for all kernel values at once, which
+# are then computed once for two rows.
+CROWDED = 0.5
 # Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
 WATCH_ALL = 400
@@ -62,6 +65,7 @@ class Run:
         self.coarse = self._is_small() if fresh else self._is_low_rank() and not self._is_few()
         self.whole = self.coarse and fresh  # the coarse step is of all rows
         self.undecided = fresh and not self.coarse  # whether one would help
+        self.crowded = False  # most rows will get weight
         self.watched = self._first_watch(touched, fresh)
         compute_watched(machine, self.watched)
         self.best = np.inf
@@ -73,7 +77,7 @@ class Run:
         machine = self.machine
         n = machine.n
         watched = np.zeros(n, dtype=bool)
-        if n <= WATCH_ALL:
+        if n <= WATCH_ALL or self.whole:
             watched[:] = True
             return watched
         if fresh:
@@ -104,14 +108,18 @@ class Run:
         margin = len(self.machine.margin)
         return nonzero(self.machine.u) - margin >= margin
 
+    def _weighty_part(self) -> float:
+        """The part of the rows that will get weight, estimated from those seen so far."""
+        return nonzero(self.machine.u) / max(1, int(self.watched.sum()))
+
     def _is_affordable(self) -> bool:
-        """Whether a coarse step of all rows is affordable, estimated from those seen so far.
+        """Whether a coarse step of all rows is affordable.
 
         It needs the kernel values of each row that gets weight, with all others.
         """
         n, samples = self.machine.n, self.machine.samples
-        part = nonzero(self.machine.u) / max(1, int(self.watched.sum()))
-        return part * n * n * (EACH_VALUE + samples.n_features) <= MOST_PRODUCTS
+        each = EACH_VALUE + samples.n_features
+        return self._weighty_part() * n * n * each <= MOST_PRODUCTS
 
     def _is_few(self) -> bool:
         """Whether so few rows move that a path is short."""
@@ -154,6 +162,7 @@ class Run:
                 machine.held_r = machine.held_r.copy() if machine.in_part else machine.held_r
                 self._exchange_on(machine, self.watched)
             self.whole = self.undecided and self._is_bounded() and self._is_affordable()
+            self.crowded = self.whole and self._weighty_part() > CROWDED
             self.coarse, self.undecided = self.whole, self.undecided and not self.whole
         except Stuck:
             self.stuck = True  # the full check may still pass
@@ -176,7 +185,7 @@ class Run:
             self.exchange.turn_to(machine)
         machine.samples.draw(machine.at[watched | machine.in_margin])
         if self.coarse:
-            self.exchange.descend(np.flatnonzero(watched | machine.in_margin))
+            self.exchange.descend(np.flatnonzero(watched | machine.in_margin), self.crowded)
             self.coarse = False
         return self.exchange
 

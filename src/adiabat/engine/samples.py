@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from adiabat._core.among import Among
 from adiabat._core.gram import Gram
 from adiabat._core.judge import weigh, weigh_rows
-from adiabat._core.kernel_values import Among, Rows
+from adiabat._core.kernel_values import Rows
 from adiabat._core.line_gram import LineGram
 from adiabat._core.linear_gram import LinearGram
 from adiabat._core.places import owned
@@ -26,6 +27,7 @@ from adiabat._core.sparse_rows import SparseRows
 from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
 from adiabat.engine.indefinite import refuse_indefinite, refuse_negative
 from adiabat.engine.memory import has_room, require_columns
+from adiabat.engine.square import Square
 from adiabat.kernels import Kernel
 from adiabat.typing import FloatArray, IntArray
 
@@ -63,6 +65,7 @@ class Samples:
         self.group: IntArray | None = None  # by position, where some machines have other samples
         self.n_read = 0  # kernel values computed for samples without a line, and not kept
         self._whole = False  # every sample has a line, also those that come
+        self.square: Square | None = None  # all kernel values, during a fit
 
     # -- what is there ---------------------------------------------------------------------------
 
@@ -88,7 +91,7 @@ class Samples:
         return nonzeros
 
     @property
-    def _viewed(self) -> bool:
+    def viewed(self) -> bool:
         """Whether kernel values are made from the rows where they are kept."""
         kernel = self.kernel
         return kernel.name not in ("precomputed", "callable") and (
@@ -102,7 +105,7 @@ class Samples:
         """
         everyone = isinstance(positions, slice) and positions == slice(None)
         held = self._held
-        if not self._viewed:
+        if not self.viewed:
             rows = self.kernel.rows(self.rows(positions))
         elif isinstance(held, LinearFeatures) or (
             self._nonzeros is None or (against <= FEW_COLUMNS and isinstance(held, DenseFeatures))
@@ -157,8 +160,10 @@ class Samples:
 
     def values_among(self, positions: IntArray) -> Any:
         """What `Pairs` asks for kernel values of some among positions with all of them."""
+        if self.square is not None:
+            return self.square.among(positions)
         known = len(positions) > 0 and self.gram.slot_of[positions].min() >= 0
-        if self._viewed and (self.by_features or not known):
+        if self.viewed and (self.by_features or not known):
             return Among(self.kernel.formula, self.view(positions, 1, copied=True))
 
         def write(places: IntArray, out: FloatArray) -> None:
@@ -177,7 +182,10 @@ class Samples:
         """Give samples their kernel columns, computed against all samples that have a line."""
         kernel, data = self.kernel, self.data
         groups = None if self.group is None else self.group[positions]
-        if self._viewed:
+        if self.square is not None:
+            write = partial(self.square.among(slice(None)).write, positions)
+            self.gram.claim_by(positions, write, groups)
+        elif self.viewed:
             k, everyone = len(positions), self.gram.members(slice(self.gram.n_lines))
             everyone = slice(None) if isinstance(everyone, slice) else everyone
             self.gram.claim_by(
@@ -396,7 +404,7 @@ class Samples:
     def _store_rows(self, X: Any) -> None:
         if self._held is None:
             self._held = make_features(self.kernel, X)
-            is_large = X.shape[0] >= LINED and self._viewed
+            is_large = X.shape[0] >= LINED and self.viewed
             if is_large and not isinstance(self._held, LinearFeatures):
                 self.gram = LineGram()
         self._held.add(X)

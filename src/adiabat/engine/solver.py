@@ -37,6 +37,7 @@ from adiabat.engine.run import Run
 from adiabat.engine.samples import Samples
 from adiabat.engine.screening import look, prepare_to_look, start_looking
 from adiabat.engine.snapshot import Snapshot
+from adiabat.engine.square import all_known
 from adiabat.engine.standing import find_standing, is_at_rest
 from adiabat.engine.threads import BlasHold
 from adiabat.errors import NotOptimalError
@@ -115,10 +116,11 @@ class Step:
             solver.groups.follow(solver.samples, solver.machines, changes)
             if is_large and solver.samples.is_small:
                 solver.samples.slots(np.arange(solver.samples.n))
-        if moving:
-            solver.attempt(moving, method, trace, self.info, self._saved)
-        if is_large:
-            solver._prepare_for_updates()
+        with all_known(solver.samples, is_large and len(moving) > 1):
+            if moving:
+                solver.attempt(moving, method, trace, self.info, self._saved)
+            if is_large:
+                solver._prepare_for_updates()
 
     def commit(
         self, removed: IntArray = NO_ROWS, retired: Collection[Key] = ()
