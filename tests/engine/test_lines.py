@@ -29,7 +29,9 @@ def lined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screening, "SCREENED", 300)
     monkeypatch.setattr(screening, "MANY", 3)
     monkeypatch.setattr(run, "WATCH_MOST", 40)
+    monkeypatch.setattr(run, "MANY_ROWS", 300)
     monkeypatch.setattr(landmarks, "LANDMARKS", 40)
+    monkeypatch.setattr(landmarks, "ROWS_EACH", 10)
     monkeypatch.setattr(landmarks, "AT_ONCE", 20)
 
 
@@ -127,6 +129,19 @@ def test_a_trace_follows_the_path_over_all_rows() -> None:
     model = SVC(C=1.0, gamma=0.3).fit(X[:600], Y[:600])
     report = model.update(X[600:601], Y[600:601], trace=True)
     assert report.trace and model.certificate().ok
+
+
+def test_columns_are_complete_where_many_rows_carry_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "MANY_ROWS", 1000)
+    weights = []
+    for y, complete in ((Y[:600], False), (RNG.choice([-1.0, 1.0], 600), True)):
+        monkeypatch.setattr(run, "MANY_WEIGHTS", 2)
+        model = SVC(C=1.0, gamma=0.3).fit(X[:600], y)
+        assert (gram_of(model).n_lines == 600) == complete
+        weights.append(len(model.support_))
+        model.forget([int(model.support_[0])])
+        assert_optimal(model)
+    assert weights[0] < 300 < weights[1]
 
 
 def test_files_and_pickles(tmp_path: Any) -> None:
@@ -247,6 +262,15 @@ def test_a_landmark_that_is_forgotten_leaves_bounds_that_hold() -> None:
         reach = looks.slack + apart * (looks.drift - looks.seen) + 1e-9
         assert np.all(np.abs(machine.held_r - r) <= reach)
         assert_optimal(model)
+
+
+def test_landmarks_are_a_part_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+    for rows_each in (10, 30, 1000):
+        monkeypatch.setattr(landmarks, "ROWS_EACH", rows_each)
+        (machine,) = SVC(C=1.0, gamma=0.3).fit(X[:600], Y[:600])._model.solver.machines.values()
+        counts.append(len(machine.landmarks.rows()))
+    assert counts[0] > 20 >= counts[1] > counts[2] == 0
 
 
 def test_a_row_is_a_landmark_once() -> None:

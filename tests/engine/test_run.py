@@ -8,7 +8,16 @@ import pytest
 from sklearn.datasets import make_friedman1, make_moons
 
 import adiabat
-from adiabat.engine.run import LARGE_MARGIN, REFINEMENTS, SMALL_MARGIN, WEAK, Run
+from adiabat.engine.run import (
+    GROWTH,
+    GROWTH_EACH,
+    LARGE_MARGIN,
+    REFINEMENTS,
+    SMALL_MARGIN,
+    SUBSET_PART,
+    WEAK,
+    Run,
+)
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -109,3 +118,20 @@ def test_a_large_margin_that_is_well_conditioned_goes_by_exchange() -> None:
     model.forget(model.ids_[model.support_[:3]])
     assert model.last_update_.solver == "exchange"
     assert model.certificate().ok
+
+
+def test_few_violators_are_watched_where_few_rows_carry_weight() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8000, 2))
+    model = adiabat.SVC(C=1.0, gamma=0.5).fit(X, np.where(X[:, 0] > 0.0, 1, -1))
+    (machine,) = model._model.solver.machines.values()
+    run = Run(machine, 1e-9, np.arange(8000), fresh=True, carried=False)
+    run.watched[:4000] = True
+    weights = int(np.count_nonzero(machine.u))
+    assert 250 < GROWTH_EACH * weights < GROWTH * 4000
+    assert run._most_new() == GROWTH_EACH * weights
+    run.watched[:] = False
+    run.watched[:100] = True
+    assert run._most_new() == GROWTH * 100
+    machine.u[:] = 0.0
+    assert run._most_new() == 8000 // SUBSET_PART

@@ -270,8 +270,8 @@ class Exchange:
 
         Each step moves two rows and reads their kernel values alone, so that thousands find their
         bound in little time. Who ends between bounds forms the margin, and rounds do the rest:
-        `solve` goes on from there. Until then no row has been given a column. Where it is `crowded`,
-        most rows will get weight.
+        `solve` goes on from there. Until then no row has been given a column. Where it is
+        `crowded`, most rows will get weight.
         """
         machine, rounds = self.machine, self._rounds
         self.overshoots, self._descended, self._rises, self._width = False, True, 0, MOST

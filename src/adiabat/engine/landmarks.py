@@ -15,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.looks import Looks
+from adiabat._core.nearest import approach
 from adiabat._core.room import Leaving, Room
-from adiabat.engine.noise import EPSILON
 from adiabat.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adiabat.engine.machine import Machine
 
-# Landmarks, and how many are chosen at a time: rows that are far from those there are, for their r.
-LANDMARKS, AT_ONCE = 2048, 128
+# Landmarks at most, rows for each of them, and how many are chosen at a time: rows that are far
+# from those there are, for their r.
+LANDMARKS, ROWS_EACH, AT_ONCE = 2048, 256, 128
 # After so many, rows whose r is beyond so many times the distance seek no nearer one: no update
 # moves them as far.
 FOR_ALL, FAR = 256, 32.0
@@ -75,7 +76,7 @@ def place_landmarks(machine: Machine, looks: Looks) -> Landmarks:
     square, r_square = machine.root**2, looks.r**2
     rng = np.random.default_rng(0)  # the same data give the same model
     step = max(1, BLOCK_ENTRIES // AT_ONCE)
-    for first in range(0, LANDMARKS, AT_ONCE):
+    for first in range(0, min(LANDMARKS, machine.n // ROWS_EACH), AT_ONCE):
         likely = np.sqrt(square / np.maximum(square + r_square, TINY))
         likely[marks.stands > 0] = 0.0  # a landmark keeps its number
         total = float(likely.sum())
@@ -87,14 +88,10 @@ def place_landmarks(machine: Machine, looks: Looks) -> Landmarks:
         seeking = np.flatnonzero(near) if first >= FOR_ALL else np.arange(machine.n)
         for start in range(0, len(seeking), step):
             rows = seeking[start : start + step]
-            sizes = own[at[rows]][:, None] + own[at[chosen]]
-            found = sizes - 2.0 * samples.block(at[rows], at[chosen])
-            found = np.maximum(found, 0.0) + ROUNDINGS * EPSILON * sizes
-            best = found.argmin(axis=1)
-            least = found[np.arange(len(best)), best]
-            nearer = np.flatnonzero(least < square[rows])
-            square[rows[nearer]] = least[nearer]
-            marks.number[rows[nearer]] = marks.stands[chosen[best[nearer]]]
+            approach(
+                samples.block(at[rows], at[chosen]), own[at[rows]], own[at[chosen]], ROUNDINGS,
+                rows, marks.stands[chosen], square, marks.number,
+            )  # fmt: skip
     marks.apart = np.sqrt(square)
     looks.write_down(machine.root, np.arange(machine.n))
     return marks

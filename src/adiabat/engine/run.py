@@ -25,8 +25,8 @@ from adiabat.typing import BoolArray, FloatArray, IntArray
 FEW_ROWS, FEW_PRODUCTS = 1_500, 64_000_000
 # Products that a coarse step of all rows may take; an exponential is so many of them.
 MOST_PRODUCTS, EACH_VALUE = 5e9, 16
-# Where more than this part of the rows will get weight, it asks for all kernel values at once, which
-# are then computed once for two rows.
+# Where more than this part of the rows will get weight, it asks for all kernel values at once, and
+# each is then computed once for two rows.
 CROWDED = 0.5
 # Rows watched from the start: all, up to WATCH_ALL; else a part, those nearest to r = 0, and some
 # more for each row that changes. One too few costs a turn of the judge, one too many a row of K.
@@ -35,8 +35,12 @@ WATCH_ALL = 400
 WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 2048
 # Rows from which it is guessed how far the nearest are, and how many of the nearest are among them.
 WATCH_GUESS, WATCH_COUNT = 512, 16
-# A batch larger than this part of the machine is grown from a random part of it.
-SUBSET_PART, SUBSET_LEAST, GROWTH = 32, 200, 3
+# A batch larger than this part of the machine is grown from a random part of it: by violators, at
+# most so many for each row watched, and as many as the part or so many for each row with weight.
+SUBSET_PART, SUBSET_LEAST, GROWTH, GROWTH_EACH = 32, 200, 3, 16
+# Columns of a new machine of fewer rows have values for all of them, if in its first part more than
+# one row in so many carries weight.
+MANY_ROWS, MANY_WEIGHTS = 100_000, 10
 # Where the margin is less than the SMALL_MARGIN-th part of the rows with weight, the path goes
 # first if it is short: a few breakpoints for each row that moves, and for each of them the margin's
 # answer, at itself and at all rows; SHORT_PATH is how many products that may be. Else pairs go
@@ -81,7 +85,7 @@ class Run:
             watched[:] = True
             return watched
         if fresh:
-            size = max(SUBSET_LEAST, n // SUBSET_PART)
+            size = self._subset()
             # a fixed seed: the same data give the same model to the last bit
             watched[np.random.default_rng(0).permutation(touched)[:size]] = True
             return watched
@@ -97,6 +101,18 @@ class Run:
             watch_nearest(machine.r, passed, step, size, watched.view(np.uint8))
         watched[touched] = True
         return watched
+
+    def _subset(self) -> int:
+        """How many rows of a new machine are watched first."""
+        return max(SUBSET_LEAST, self.machine.n // SUBSET_PART)
+
+    def _most_new(self) -> int:
+        """How many violators may be watched from now on.
+
+        Where few rows carry weight, few of the violators will, and one settles many like it.
+        """
+        watched, weighty = int(self.watched.sum()), nonzero(self.machine.u)
+        return max(SUBSET_LEAST, min(GROWTH * watched, max(self._subset(), GROWTH_EACH * weighty)))
 
     def _is_small(self) -> bool:
         n, samples = self.machine.n, self.machine.samples
@@ -161,11 +177,22 @@ class Run:
             else:
                 machine.held_r = machine.held_r.copy() if machine.in_part else machine.held_r
                 self._exchange_on(machine, self.watched)
+            if self.fresh and self.best == np.inf:
+                self._choose_columns()
             self.whole = self.undecided and self._is_bounded() and self._is_affordable()
             self.crowded = self.whole and self._weighty_part() > CROWDED
             self.coarse, self.undecided = self.whole, self.undecided and not self.whole
         except Stuck:
             self.stuck = True  # the full check may still pass
+
+    def _choose_columns(self) -> None:
+        """After a first part of the rows: if many carry weight, columns have values for all rows.
+
+        Most residuals would else be computed from features in every update.
+        """
+        machine = self.machine
+        if machine.n < MANY_ROWS and MANY_WEIGHTS * nonzero(machine.u) > int(self.watched.sum()):
+            machine.samples.complete()
 
     def _exchange_on(self, machine: Machine, watched: BoolArray) -> None:
         while True:
@@ -231,7 +258,7 @@ class Run:
         self.best = min(worst, self.best)
         new = np.flatnonzero((found > aim) & ~self.watched[rows])
         new = new if computed is None else computed[new]
-        most = max(SUBSET_LEAST, GROWTH * int(self.watched.sum()))
+        most = self._most_new()
         if len(new) > most:
             new = np.random.default_rng(len(new)).choice(new, most, replace=False)
         self.watched[new] = True

@@ -36,7 +36,7 @@ BLOCK_ENTRIES = 8_000_000
 # Kernel values that are only read once, at a time: 8 MB, in the cache.
 READ_ENTRIES = 1 << 20
 # Samples of a fit from which on columns have values for some of them only.
-LINED = 100_000
+LINED = 20_000
 # Lines are dropped once they are more than one for so many samples, down to one for LEFT_LINES.
 MOST_LINES, LEFT_LINES = 9, 12
 # So many values read between two tidyings, for each that columns would hold, are read often.

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import numpy as np
+import numpy.typing as npt
+
+from adiabat.typing import FloatArray, IntArray
+
+def approach(
+    values: FloatArray,
+    sizes: FloatArray,
+    others: FloatArray,
+    roundings: float,
+    rows: IntArray,
+    names: npt.NDArray[np.int16],
+    square: FloatArray,
+    number: npt.NDArray[np.int16],
+) -> None: ...
