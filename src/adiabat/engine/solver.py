@@ -75,6 +75,7 @@ class Step:
         self._changes: Mapping[Key, RowChange] = {}
         self._standing: dict[Key, FloatArray] = {}  # machines that stay, and r of their new rows
         self._n_changed = 0  # rows of all machines
+        self._is_large = False  # so many that it is a new model rather than an update
         self._committed = False
         self._blas = BlasHold()
         self.info = SolveInfo()
@@ -110,16 +111,18 @@ class Step:
             self._blas.take()
         held = solver.machines
         self._saved = {key: held[key].snapshot() if key in held else None for key in moving}
+        n_rows = sum([machine.n for machine in held.values()])
+        n_rows += sum([len(change.add_at) for change in changes.values()])
         self._n_changed = sum([change.size for change in changes.values()])
-        is_large = solver._is_large(self._n_changed)
+        self._is_large = 2 * self._n_changed > n_rows
         if not solver._is_fork:
             solver.groups.follow(solver.samples, solver.machines, changes)
-            if is_large and solver.samples.is_small:
+            if self._is_large and solver.samples.is_small:
                 solver.samples.slots(np.arange(solver.samples.n))
-        with all_known(solver.samples, is_large and len(moving) > 1):
+        with all_known(solver.samples, self._is_large and len(moving) > 1):
             if moving:
                 solver.attempt(moving, method, trace, self.info, self._saved)
-            if is_large:
+            if self._is_large:
                 solver._prepare_for_updates()
 
     def commit(
@@ -133,7 +136,7 @@ class Step:
         self._solver.judged_by = self._solver.tol
         try:
             return self._solver._commit(
-                self._changes, self._n_changed, self._standing, removed, retired
+                self._changes, self._standing, removed, retired, self._n_changed, self._is_large
             )
         finally:
             self._blas.give_back()
@@ -359,10 +362,11 @@ class Solver:
     def _commit(
         self,
         changes: Mapping[Key, RowChange],
-        n_changed: int,
         standing: Mapping[Key, FloatArray],
         removed: IntArray,
         retired: Collection[Key],
+        n_changed: int,
+        is_large: bool,
     ) -> tuple[IntArray, IntArray]:
         for key in retired:
             self.machines.pop(key, None)
@@ -379,7 +383,7 @@ class Solver:
             machine.straight.follow(machine.at, tail, hole)
         self._untidy += n_changed
         self.samples.settle()
-        if self._is_large(n_changed):
+        if is_large:
             self._tidy(0, self.samples.n)
         elif self._untidy >= TIDYING:
             # after many rows, too many columns are out of place: later updates move them
@@ -399,10 +403,6 @@ class Solver:
         # MARGIN first: its columns are read in every round, those at a bound seldom
         self.samples.gram.gather_front(self._in_margin(), tolerated, most)
         self.samples.gram.gather_front(weighty, tolerated, most)
-
-    def _is_large(self, n_changed: int) -> bool:
-        """Whether so many rows changed that it is a new model rather than an update."""
-        return n_changed > self.samples.n // 2
 
     def _prepare_for_updates(self) -> None:
         """Columns for the samples nearest to the margin, which updates will ask for first."""
