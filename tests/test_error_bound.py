@@ -65,3 +65,40 @@ def test_the_bound_is_small_at_the_optimum():
     for X, y in (overlapping(), small()):
         found, _ = bound_and_error(X, y, 1.0, 0.0)
         assert found.max() < 1e-10
+
+
+def enclosed(n):
+    """How far f may be where three rows are inside their boxes, by values of so many rows."""
+    X = np.linspace(-1.0, 1.0, n)[:, None]
+    K = np.exp(-((X - X.T) ** 2))
+    u = np.zeros(n)
+    u[[1, 3, -2]] = 0.4, -0.8, 0.4
+    f = K @ u
+    t = np.where(np.arange(n) % 2, f, f - 1.0)
+    t[-2] = f[-2]
+    lo, hi = np.where(u < 0.0, -1.0, 0.0), np.where(u < 0.0, 0.0, 1.0)
+    at = error_bound.Nearer(f - t, np.full(n, 1e-15), np.zeros(n), np.zeros(n))
+    asked = []
+
+    def block(i, j):
+        asked.append(len(i) * len(j))
+        return K[np.ix_(i, j)]
+
+    problem = Problem(u, t, lo, np.where(u == 0.0, 0.0, hi), 0.0, 0.0)
+    return error_bound._enclosed(problem, at, np.arange(n), block), max(asked)
+
+
+def test_kernel_values_of_all_rows_are_held_in_parts(monkeypatch):
+    whole, most = enclosed(40)
+    assert np.all(whole < 1e-10) and most == 40 * 3
+    monkeypatch.setattr(error_bound, "VALUES", 3 * 7)
+    in_parts, most = enclosed(40)
+    np.testing.assert_allclose(in_parts, whole, rtol=1e-12)
+    assert most == 3 * 7
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_said_of_a_singular_system():
+    for K in (np.ones((4, 4)), np.full((4, 4), 1e200), np.diag([1.0, 5e-324, 1.0, 1.0])):
+        reach = error_bound._solution_size(K, np.full(5, 1e-15))
+        assert reach is None or np.all(np.isfinite(reach))

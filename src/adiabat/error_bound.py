@@ -26,6 +26,8 @@ MOST_PRODUCTS = 20_000_000
 STEPS = 5
 # Times that the bound of a linear system's solution is made sharper.
 SHARPENINGS = 8
+# Kernel values that are held at a time, where all rows take part.
+VALUES = 1 << 24
 # Rows are doubles where |k(x, z)| is within this part of its most.
 DOUBLES = 1e-9
 # What is added to the scaled margin system to make its inverse; the steps refine it away.
@@ -151,7 +153,9 @@ def _enclosed(problem: Problem, at: Nearer, near: IntArray, block: Block) -> Flo
     du, db = reach[:-1], float(reach[-1])
     if np.any(du > (1.0 - 1e-10) * np.minimum(below, above)[inside]):
         return nowhere
-    error = np.asarray(np.abs(block(np.arange(len(u)), rows)) @ du) * (1.0 + 1e-10) + db
+    every, some = np.arange(len(u)), max(1, VALUES // len(rows))
+    parts = [np.abs(block(every[i : i + some], rows)) @ du for i in range(0, len(u), some)]
+    error = np.concatenate(parts) * (1.0 + 1e-10) + db
     others = np.ones(len(u), dtype=bool)
     others[rows] = False
     others &= hi > lo
@@ -177,12 +181,13 @@ def _solution_size(K: FloatArray, off: FloatArray) -> FloatArray | None:
     scale = 2.0 ** -np.round(np.log2(size))
     scaled = system * scale[:, None] * scale
     try:
-        inverse = np.linalg.inv(scaled)
+        with np.errstate(all="ignore"):  # of a singular system it may not be finite
+            inverse = np.linalg.inv(scaled)
+            rest = np.abs(np.eye(m + 1) - inverse @ scaled)
+            rest += 2.0 * (m + 2) * EPSILON * (np.abs(inverse) @ np.abs(scaled))
+            lack = float(np.max(rest.sum(axis=1)))
     except np.linalg.LinAlgError:
         return None
-    rest = np.abs(np.eye(m + 1) - inverse @ scaled)
-    rest += 2.0 * (m + 2) * EPSILON * (np.abs(inverse) @ np.abs(scaled))
-    lack = float(np.max(rest.sum(axis=1)))
     if not lack < 0.5:
         return None
     first = np.abs(inverse) @ (off * scale)
