@@ -252,3 +252,61 @@ def test_a_failed_answer_is_handed_on() -> None:
 def _parts(problem: Box) -> tuple[Vector, Vector, Vector, Vector, Vector]:
     zero = np.zeros(len(problem.g))
     return problem.g, zero, problem.lo, problem.hi, problem.H.diagonal().copy()
+
+
+def nearly_dependent(n: int = 120, most: float = 1e4) -> Box:
+    """Rows on a line under a wide kernel, some labels wrong: pairs alone take 100,000 steps."""
+    x, wrong = np.linspace(-1.0, 1.0, n), np.random.default_rng(0).random(n) < 0.1
+    H = np.exp(-8.0 * (x[:, None] - x) ** 2)
+    g = np.where((np.sin(9.0 * x) > 0.0) ^ wrong, -1.0, 1.0)
+    return Box(H, g, np.where(g < 0.0, 0.0, -most), np.where(g < 0.0, most, 0.0))
+
+
+@pytest.mark.parametrize("most", [1.0, 100.0, 1e4])
+def test_rows_that_nearly_depend_move_together(most: float) -> None:
+    problem = nearly_dependent(most=most)
+    d = pairwise_descent(*problem, 5_000, FLAT, 1e-5)
+    assert np.all(d >= problem.lo) and np.all(d <= problem.hi)
+    assert abs(d.sum()) <= 1e-12 * np.abs(d).sum()
+    assert widest_pair(problem, d) <= 1.01e-5
+    exact = batch_qp.solve(problem.H, -problem.g, problem.lo, problem.hi, 0.0)
+    assert value(problem, d) == pytest.approx(exact.objective, rel=1e-9)
+
+
+def test_a_step_on_the_face_lowers_the_objective_and_lands_on_ends_exactly() -> None:
+    problem, last = nearly_dependent(), 0.0
+    for steps in range(16, 1_600, 16):
+        d = pairwise_descent(*problem, steps, FLAT, 1e-9)
+        size = np.abs(d).sum()
+        assert abs(d.sum()) <= 1e-13 * size * steps
+        assert value(problem, d) <= last + 1e-12 * size
+        last = value(problem, d)
+        inside = (d > problem.lo) & (d < problem.hi)
+        assert np.all(np.minimum(d - problem.lo, problem.hi - d)[inside] > 1e-14 * 1e4)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.1])
+def test_a_step_on_the_face_ends_at_a_jump(epsilon: float) -> None:
+    """Regression on a line: rows that pass 0 on the way stop there, where r jumps."""
+    n = 90
+    x = np.linspace(-3.0, 3.0, n)
+    H, t = np.exp(-((x[:, None] - x) ** 2)), np.sinc(x)
+    most, zero, jump = np.full(n, 50.0), np.zeros(n), np.full(n, 2.0 * epsilon)
+    pairs = Pairs(-t - epsilon, zero, -most, most, np.ones(n), FLAT, H.nbytes, 0, n, jump)
+    pairs.descend(1e-6, 30_000, Counted(H))
+    rows = np.concatenate([np.arange(n), np.arange(n)])
+    problem = Box(
+        np.ascontiguousarray(H[np.ix_(rows, rows)]), np.append(-t - epsilon, -t + epsilon),
+        np.append(-most, zero), np.append(zero, most),
+    )  # fmt: skip
+    d = np.append(np.minimum(pairs.u, 0.0), np.maximum(pairs.u, 0.0))
+    assert widest_pair(problem, d) <= 1.01e-6
+
+
+def test_rows_on_the_face_without_values_are_asked_for() -> None:
+    """Where there is little room, and where there is none, the answer is as good."""
+    problem = nearly_dependent(400)
+    for room in (problem.H.nbytes, 60 * 8 * 400, 0):
+        u, values = solved(problem, room, 0)
+        assert widest_pair(problem, u) <= 1.01e-4
+        assert len(values.asked) >= len(set(values.asked))

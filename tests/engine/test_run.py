@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from sklearn.datasets import make_friedman1, make_moons
+from sklearn.datasets import make_classification, make_friedman1, make_moons
 
 import adiabat
+from adiabat.engine import solver
+from adiabat.engine.exchange import Exchange
+from adiabat.engine.interior import start_inside
 from adiabat.engine.run import (
     GROWTH,
     GROWTH_EACH,
@@ -104,6 +109,114 @@ def test_blocks_that_overshoot_get_a_coarse_step() -> None:
     gone = np.random.default_rng(0).choice(600, 40, replace=False)
     model.forget(gone).partial_fit(X[gone], y[gone], ids=gone)
     anew = adiabat.SVC(gamma=10.0, C=10.0).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), anew.decision_function(X), rtol=0.0, atol=1e-8
+    )
+
+
+def checkers(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A checkerboard, one label in twenty wrong: margins of low rank, and blocks overshoot."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.0, 4.0, (n, 2))
+    return X, (np.floor(X).sum(axis=1).astype(int) + (rng.random(n) < 0.05)) % 2
+
+
+def forget_and_learn_back(model: Any, X: np.ndarray, y: Any, part: float) -> list[Any]:
+    """Reports of unlearning a part of the support vectors and of learning them back."""
+    support = model.ids_[model.support_]
+    gone = np.random.default_rng(0).choice(support, round(part * len(support)), replace=False)
+    there = [model.forget(gone).last_update_]
+    return [*there, model.partial_fit(X[gone], y[gone], ids=gone).last_update_]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_where_blocks_overshoot_rows_go_on_from_where_they_stood(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that rounds had left aside had the residuals of before, and were taken for settled."""
+    X, y = checkers(1_000, seed)
+    model = adiabat.SVC(gamma=5.0, C=100.0).fit(X, y)
+    go_on, seen = Run._go_on, []
+
+    def checked(this: Run, near: bool) -> None:
+        m = this.exchange.machine if this.exchange is not None else this.machine
+        if this.exchange is not None and this.exchange.overshoots:
+            rounds, watched = this.exchange._rounds, this.watched
+            watched = watched if m is this.machine else np.ones(m.n, dtype=bool)
+            f = m.kernel(np.arange(m.n), np.arange(m.n)) @ (m.u - rounds.delta)
+            r = f + (m.b - rounds.delta_b) - m.t
+            np.testing.assert_allclose(m.r[watched], r[watched], rtol=0.0, atol=1e-8)
+            assert len(m.margin) == 0 and not m.in_margin.any()
+            seen.append(m.n)
+        go_on(this, near)
+
+    monkeypatch.setattr(Run, "_go_on", checked)
+    for report in forget_and_learn_back(model, X, y, 0.5):
+        assert report.fallbacks == 0 and report.breakpoints == 0
+        assert report.rounds < 60
+    assert seen
+    anew = adiabat.SVC(gamma=5.0, C=100.0).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), anew.decision_function(X), rtol=0.0, atol=1e-7
+    )
+
+
+def test_few_rows_go_one_at_a_time_where_a_large_margin_overshoots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Pairs would take thousands of steps there, and rounds would follow all the same."""
+    X, y = make_classification(900, 260, n_informative=20, flip_y=0.05, random_state=1)
+    model = adiabat.SVC(kernel="linear", C=1.0).fit(X, y)
+    (machine,) = model._model.solver.machines.values()
+    assert len(machine.margin) >= LARGE_MARGIN and not model._model.solver.samples.by_features
+    solve, singly = Exchange.solve, []
+
+    def noted(this: Exchange, watched: np.ndarray, nearly_there: bool = False) -> None:
+        singly.append(nearly_there)
+        solve(this, watched, nearly_there)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Exchange, "solve", noted)
+        patch.setattr(Exchange, "descend", lambda *given: pytest.fail("pairs went first"))
+        forget_and_learn_back(model, X, y, 0.03)
+    assert True in singly
+    anew = adiabat.SVC(kernel="linear", C=1.0).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), anew.decision_function(X), rtol=0.0, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("steps", [0, None])
+def test_large_updates_by_features_start_in_pairs_or_from_inside(
+    steps: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From inside where pairs do not get there in the time that takes."""
+    X, y = make_classification(1_500, 12, n_informative=6, flip_y=0.1, random_state=0)
+    model = adiabat.SVC(kernel="linear", C=1.0).fit(X, y)
+    inside = []
+    if steps is not None:
+        monkeypatch.setattr(solver, "pairs_worth", lambda machine: steps)
+    monkeypatch.setattr(solver, "start_inside", lambda m: (inside.append(m), start_inside(m)))
+    for report in forget_and_learn_back(model, X, y, 0.9):
+        assert report.fallbacks == 0 and report.breakpoints == 0 and report.certificate.ok
+    assert len(inside) == 2 if steps == 0 else len(inside) <= 2
+    anew = adiabat.SVC(kernel="linear", C=1.0).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), anew.decision_function(X), rtol=0.0, atol=1e-9
+    )
+
+
+def test_rows_of_one_class_that_nearly_depend_go_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum moves, so that no path is short; of rounds there are few."""
+    X = np.random.default_rng(5).standard_normal((2_000, 2))
+    model = adiabat.OneClassSVM(gamma=0.5, nu=0.05).fit(X)
+    gone = np.random.default_rng(1).choice(2_000, 60, replace=False)
+    for report in (
+        model.forget(gone).last_update_,
+        model.partial_fit(X[gone], ids=gone).last_update_,
+    ):
+        assert report.fallbacks == 0 and report.rounds <= 12
+    anew = adiabat.OneClassSVM(gamma=0.5, nu=0.05).fit(X)
     np.testing.assert_allclose(
         model.decision_function(X), anew.decision_function(X), rtol=0.0, atol=1e-8
     )

@@ -33,11 +33,11 @@ def test_the_path_finishes_what_exchange_cannot(monkeypatch: pytest.MonkeyPatch)
     expected = SVC(C=3.0, gamma=0.3).fit(X[2:], y[2:]).decision_function(X)
     solve, calls = Exchange.solve, []
 
-    def stuck_once(self: Exchange, watched: np.ndarray) -> None:
+    def stuck_once(self: Exchange, *turn: Any) -> None:
         calls.append(1)
         if len(calls) == 1:
             raise Stuck
-        solve(self, watched)
+        solve(self, *turn)
 
     monkeypatch.setattr(Exchange, "solve", stuck_once)
     report = model.update(X[60:], y[60:], remove=[0, 1])
@@ -57,11 +57,11 @@ def test_exchange_finishes_what_the_path_cannot(monkeypatch: pytest.MonkeyPatch)
         self.machine.u[:] = 0.0
         self.machine.b = 1e6
 
-    def stuck_once(self: Exchange, watched: np.ndarray) -> None:
+    def stuck_once(self: Exchange, *turn: Any) -> None:
         calls.append(1)
         if len(calls) == 1:
             raise Stuck
-        solve(self, watched)
+        solve(self, *turn)
 
     monkeypatch.setattr(Path, "follow", astray)
     monkeypatch.setattr(Exchange, "solve", stuck_once)
@@ -95,7 +95,7 @@ def test_if_nothing_helps_it_is_said_and_nothing_has_changed(
     model = SVC(C=3.0, gamma=0.3).fit(X[:60], y[:60], ids=names[:60])
     before = model.decision_function(X)
 
-    def give_up(self: Exchange, watched: np.ndarray) -> None:
+    def give_up(self: Exchange, *turn: Any) -> None:
         raise Stuck
 
     monkeypatch.setattr(Exchange, "solve", give_up)

@@ -142,7 +142,27 @@ def test_a_failing_exchange_changes_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(Exchange, where, fails_in_the_end)
         with pytest.raises(error):
+            rig.change(X[80:100], Y[80:100], remove=range(10))
+    assert_same(state(rig), before)
+    assert_goes_on(rig)
+
+
+def test_a_failing_coarse_step_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many rows come and go as carry weight: pairs go first."""
+    rig = started()
+    before = state(rig)
+    descend, calls = Exchange.descend, list[int]()
+
+    def fails_in_the_end(this: Exchange, *arguments: Any) -> None:
+        descend(this, *arguments)
+        calls.append(1)
+        raise Broken
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Exchange, "descend", fails_in_the_end)
+        with pytest.raises(Broken):
             rig.change(X[80:], Y[80:], remove=range(20))
+    assert len(calls) == 1
     assert_same(state(rig), before)
     assert_goes_on(rig)
 

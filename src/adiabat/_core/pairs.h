@@ -6,7 +6,8 @@
  *
  * A step takes the row that most wants to rise, and with it the row that falls with the largest
  * gain (second-order choice, Fan, Chen and Lin, 2005). It reads the kernel values of these two rows
- * alone; where they are not there, it stops and says which are wanted.
+ * alone; where they are not there, it stops and says which are wanted. Now and then the rows between
+ * their bounds move together (`face.pyx`).
  *
  * r of a row may jump where u passes its kink, as with the two rows of a regression sample, which
  * are one row here. A step ends at the kink.
@@ -18,7 +19,7 @@
 
 enum { PAIRS_BLOCK = 64 }; /* arrays are padded to a multiple of it, by rows that cannot move */
 
-enum { PAIRS_DONE = -1, PAIRS_LIMIT = -2 };
+enum { PAIRS_DONE = -1, PAIRS_LIMIT = -2, PAIRS_PAUSE = -3 };
 
 typedef struct {
     ptrdiff_t n;              /* rows, with the padding */
@@ -36,6 +37,7 @@ typedef struct {
     double tolerance;         /* ends where no two rows differ by more */
     double span;              /* by how much they differ */
     ptrdiff_t steps;          /* that are left */
+    ptrdiff_t pause;          /* it stops once so many are left */
 } pair_descent;
 
 #endif

@@ -38,7 +38,7 @@ class Pairs:
         tolerance: float,
         steps: int,
         write: Callable[[npt.NDArray[np.int64], _Floats], None],
-    ) -> None: ...
+    ) -> bool: ...
 
 def pairwise_descent(
     H: _Floats,

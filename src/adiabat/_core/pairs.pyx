@@ -10,17 +10,20 @@ import numpy as np
 
 from adiabat._core.among cimport Among, write_columns
 from adiabat._core.blas cimport axpy
-from adiabat._core.simd cimport pair_descent, PAIRS_BLOCK, simd
+from adiabat._core.face cimport Face, face_work
+from adiabat._core.simd cimport pair_descent, PAIRS_BLOCK, PAIRS_PAUSE, simd
 
 from adiabat._core.pages import take_large_pages
 
 cdef enum:
-    KEPT = 4         # answers that are kept, whatever their size
-    CHUNK = 1 << 24  # bytes for answers that are taken at a time
-    LOOSE = 100      # tolerances from which on far rows are left out,
-    BAND = 2         # far: so many times the span from those that can move,
-    FEW_NEAR = 2     # if no more than this part of the rows is near
-    MOST_AHEAD = 16  # rows of one kind asked for along with another
+    KEPT = 4          # answers that are kept, whatever their size
+    CHUNK = 1 << 24   # bytes for answers that are taken at a time
+    LOOSE = 100       # tolerances from which on far rows are left out,
+    BAND = 2          # far: so many times the span from those that can move,
+    FEW_NEAR = 2      # if no more than this part of the rows is near
+    MOST_AHEAD = 16   # rows of one kind asked for along with another
+    LEAST_STEPS = 16  # of pairs from one step on the face to the next
+    ASKED = 8         # entries of a step that a kernel value takes
 
 
 cdef class Pairs:
@@ -38,6 +41,8 @@ cdef class Pairs:
     cdef bint _whole                       # all values are asked for at once
     cdef size_t[::1] _row
     cdef pair_descent _state
+    cdef Face _face
+    cdef Py_ssize_t _since                 # steps that were left after the last step on the face
 
     def __init__(self, r, u, lo, hi, diagonal, double flat, Py_ssize_t bytes, Py_ssize_t ahead=0,
                  Py_ssize_t few=0, jump=None):
@@ -62,6 +67,7 @@ cdef class Pairs:
         arrays[5] = np.where(u > kink, above, r)
         arrays[4][u >= hi], arrays[5][u <= lo] = np.inf, -np.inf
         self._state.flat = flat
+        self._face = Face()
 
     cdef int _make_room(self, Py_ssize_t n) except -1:
         """Arrays for n rows, padded by rows that cannot move."""
@@ -106,23 +112,47 @@ cdef class Pairs:
         """So many steps at most, until no two rows differ by more than the tolerance.
 
         On the way most rows end far from where they would move. They are left out for a while,
-        unless there are few rows.
+        unless there are few rows. Returns whether the steps were enough.
         """
         self._state.steps = steps
         if not self._whole:
             self._run(LOOSE * tolerance, write)
             self._run_near(tolerance, write)
         self._run(tolerance, write)
+        return self._state.span <= tolerance
 
     cdef int _run(self, double tolerance, write) except -1:
         cdef Py_ssize_t wanted
         self._state.tolerance = tolerance
+        self._since = self._state.steps
+        self._state.pause = self._since - LEAST_STEPS
         while True:
             with nogil:
                 wanted = simd.pairs_descend(&self._state)
-            if wanted < 0:
+            if wanted == PAIRS_PAUSE:
+                self._step_on_face(write)
+            elif wanted < 0:
                 return 0
-            self._ask(wanted, write)
+            else:
+                self._ask(wanted, write)
+
+    cdef int _step_on_face(self, write) except -1:
+        """Move the rows between their ends together, if pairs have taken as long as that will."""
+        cdef double due, work = <double> (self._since - self._state.steps) * self._state.n
+        cdef long long place
+        rows = np.flatnonzero(self._arrays[4] == self._arrays[5])
+        lacking = rows[np.asarray(self._row)[rows] == 0]
+        due = face_work(self._state.n, len(rows)) + <double> ASKED * len(lacking) * self._state.n
+        if work >= due and 1 < len(rows) and KEPT * len(rows) * self._state.n < CHUNK:
+            for place in lacking:
+                if self._row[place] == 0:
+                    self._ask(place, write)
+            rows = rows[np.asarray(self._row)[rows] != 0]
+            due = max(due, self._face.descend(&self._state, rows, work))
+            self._since = self._state.steps
+        self._state.pause = min(self._since - <Py_ssize_t> min(due / self._state.n, 1e15),
+                                self._state.steps - LEAST_STEPS)
+        return 0
 
     cdef int _run_near(self, double tolerance, write) except -1:
         """The same without far rows; r of these follows afterwards."""
@@ -140,6 +170,7 @@ cdef class Pairs:
         other._make_room(len(near))
         other._bytes, other._whole = self._bytes, False
         other._state.flat, other._state.steps = self._state.flat, self._state.steps
+        other._face = self._face
         other._arrays[:, : other.n] = self._arrays[:, near]
 
         def write_near(rows, out):

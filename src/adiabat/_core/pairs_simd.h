@@ -12,6 +12,8 @@
 #include "simd.h"
 #include "simd_math.h"
 
+enum { PAIRS_TOGETHER = 4 }; /* rows of kernel values read side by side */
+
 ALWAYS_INLINE double vec_largest(vec a)
 {
     double lane[VEC], most;
@@ -142,7 +144,33 @@ ALWAYS_INLINE double pairs_move(pair_descent *p, ptrdiff_t up, ptrdiff_t down)
     return move;
 }
 
-/* Steps until it is done, or no steps are left, or the row returned is wanted. */
+/* Rows between their ends move together, and those that land on an end do so exactly. */
+static void pairs_move_together(pair_descent *p, const long long *rows, const double *u,
+                                ptrdiff_t k)
+{
+    for (ptrdiff_t first = 0; first < k; first += PAIRS_TOGETHER) {
+        const double *row[PAIRS_TOGETHER];
+        vec move[PAIRS_TOGETHER];
+        for (int j = 0; j < PAIRS_TOGETHER; j++) {
+            ptrdiff_t at = rows[first + j < k ? first + j : first];
+            row[j] = p->row[at];
+            move[j] = vec_setall(first + j < k ? u[first + j] - p->u[at] : 0.0);
+        }
+        for (ptrdiff_t i = 0; i < p->n; i += VEC) {
+            vec change = vec_mul(vec_load(row[0] + i), move[0]);
+            for (int j = 1; j < PAIRS_TOGETHER; j++)
+                change = vec_muladd(vec_load(row[j] + i), move[j], change);
+            vec_store(p->rise + i, vec_add(vec_load(p->rise + i), change));
+            vec_store(p->fall + i, vec_add(vec_load(p->fall + i), change));
+        }
+    }
+    for (ptrdiff_t j = 0; j < k; j++) {
+        double r = p->rise[rows[j]];
+        pairs_place(p, rows[j], u[j], p->u[rows[j]] < p->kink[rows[j]] ? r : r - p->jump[rows[j]]);
+    }
+}
+
+/* Steps until it is done, or to pause, or no steps are left, or the row returned is wanted. */
 static ptrdiff_t pairs_descend(pair_descent *p)
 {
     double lowest, highest = pairs_extremes(p);
@@ -153,6 +181,8 @@ static ptrdiff_t pairs_descend(pair_descent *p)
             return PAIRS_DONE;
         if (p->steps <= 0)
             return PAIRS_LIMIT;
+        if (p->steps <= p->pause)
+            return PAIRS_PAUSE;
         if (p->row[up] == NULL)
             return up;
         ptrdiff_t down = pairs_partner(p, up);

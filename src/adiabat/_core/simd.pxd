@@ -43,7 +43,7 @@ cdef extern from "downdate.h":
 
 cdef extern from "pairs.h":
     enum:
-        PAIRS_BLOCK, PAIRS_DONE, PAIRS_LIMIT
+        PAIRS_BLOCK, PAIRS_DONE, PAIRS_LIMIT, PAIRS_PAUSE
     ctypedef struct pair_descent:
         Py_ssize_t n
         const double** row
@@ -57,7 +57,7 @@ cdef extern from "pairs.h":
         double* fall
         double* best
         double flat, tolerance, span
-        Py_ssize_t steps
+        Py_ssize_t steps, pause
 
 cdef extern from "kernel_values.h":
     enum:
@@ -102,6 +102,8 @@ cdef extern from "simd_table.h":
             const double**, const Py_ssize_t*, const Py_ssize_t*, Py_ssize_t, Py_ssize_t,
             const long long*, Py_ssize_t, const double*, double*) noexcept nogil
         Py_ssize_t (*pairs_descend)(pair_descent*) noexcept nogil
+        void (*pairs_move_together)(
+            pair_descent*, const long long*, const double*, Py_ssize_t) noexcept nogil
         void (*kernel_values)(kernel_job*, Py_ssize_t) noexcept nogil
         void (*kernel_values_by_lists)(kernel_job*, Py_ssize_t) noexcept nogil
         void (*kernel_pack)(const kernel_rows*, bint, double*) noexcept nogil

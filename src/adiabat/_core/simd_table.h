@@ -23,6 +23,8 @@
              (const double *const *, const ptrdiff_t *, const ptrdiff_t *, ptrdiff_t, ptrdiff_t,  \
               const long long *, ptrdiff_t, const double *, double *))                            \
     FUNCTION(ptrdiff_t, pairs_descend, (pair_descent *))                                          \
+    FUNCTION(void, pairs_move_together,                                                           \
+             (pair_descent *, const long long *, const double *, ptrdiff_t))                      \
     FUNCTION(void, kernel_values, (kernel_job *, ptrdiff_t))                                      \
     FUNCTION(void, kernel_values_by_lists, (kernel_job *, ptrdiff_t))                             \
     FUNCTION(void, kernel_pack, (const kernel_rows *, int, double *))                             \

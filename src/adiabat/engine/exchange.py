@@ -16,10 +16,11 @@ Only *watched* rows are looked at; the judge looks at all of them afterwards and
 watched next. That is how `fit` grows a subset, and why an update reads a small part of the kernel.
 
 Rounds in blocks have no guarantee: on data of low rank they may cycle. After a few rises of the
-objective, or too many rounds, a coarse step by pairs of rows goes before them (`descend`), and if
-that does not help, the rest is done in *single file*: one violator at a time, each step
-cut where the first row meets its bound. The objective then falls at every step, so that no set of
-MARGIN rows comes back, even if rows are dependent (the primal active set method).
+objective, or too many rounds, they are undone (`overshoots`), and the caller goes on by a coarse
+step of pairs of rows (`descend`) or, near the optimum, in *single file*: one violator at a time,
+each step cut where the first row meets its bound. The objective then falls at every step, so that
+no set of MARGIN rows comes back, even if rows are dependent (the primal active set method). It is
+also the last resort where rounds after a coarse step do not converge.
 """
 
 from __future__ import annotations
@@ -58,6 +59,10 @@ EACH_AHEAD, LEAST_AHEAD, MOST_AHEAD = 6, 4, 8
 FEW_AT_ONCE, FEW_CALLED = 200, 1_500
 
 
+# u, r, b, and the changes of u and b since r was brought up.
+Standing = tuple[FloatArray, FloatArray, float, FloatArray, float]
+
+
 class Stuck(Exception):
     """The bound on work was met; the state is to be restored."""
 
@@ -65,16 +70,13 @@ class Stuck(Exception):
 class Exchange:
     """Rounds on one machine."""
 
-    def __init__(self, machine: Machine, tol: float, nearly_there: bool = False) -> None:
-        """`nearly_there` says that few rows are left to move: it starts in single file."""
+    def __init__(self, machine: Machine, tol: float) -> None:
         self.tol = tol
-        self.nearly_there = nearly_there
         self.rounds = 0
         self.single_file = False
         self.fell_back = False
         self.roundings = ROUNDINGS  # so many roundings of f are accepted
         self.overshoots = False  # blocks do not converge: a coarse step is wanted
-        self._descended = False
         self._landed: tuple[IntArray, float] | None = None  # rows and b after a coarse step
         self._rises = 0
         self._width = MOST
@@ -100,15 +102,20 @@ class Exchange:
 
     # -- the loop --------------------------------------------------------------------------------
 
-    def solve(self, watched: BoolArray) -> None:
-        """Rounds until no watched row violates; raises `Stuck`. Rows that move are watched too."""
+    def solve(self, watched: BoolArray, nearly_there: bool = False) -> None:
+        """Rounds until no watched row violates; raises `Stuck`. Rows that move are watched too.
+
+        `nearly_there` says that the optimum is near: it starts in single file.
+        """
         machine, rounds = self.machine, self._rounds
         self._bind()
-        self._take_stock()
+        self.overshoots = False
+        descended = self._take_stock()
+        start = None if descended else self._standing()
         rounds.start()
         feasible = False
         trouble = 0
-        self.single_file = self.nearly_there
+        self.single_file = nearly_there
         near = watched.copy()
         rested = rounds.measure(machine.d)
         self._set_accuracy()
@@ -124,7 +131,8 @@ class Exchange:
             if not rested:
                 self._raise_accuracy()
             rested = False
-            if troubled and not (self._descended or self.single_file):
+            if troubled and start is not None and not self.single_file:
+                self._return_to(start)
                 self.overshoots = True
                 return
             if feasible and rounds.gain > 0.0:
@@ -140,6 +148,18 @@ class Exchange:
             if not moved:
                 return
         raise Stuck
+
+    def _standing(self) -> Standing:
+        """Where the machine stands, to come back to if blocks lead away from the optimum."""
+        m, rounds = self.machine, self._rounds
+        return m.u.copy(), m.r.copy(), m.b, rounds.delta.copy(), rounds.delta_b
+
+    def _return_to(self, start: Standing) -> None:
+        """Go back, with nobody in MARGIN: r of the rows that rounds left aside is known again."""
+        m, rounds = self.machine, self._rounds
+        m.u[:], m.r[:], m.b, rounds.delta[:], rounds.delta_b = start
+        m.refactor(m.margin[:0])
+        self._rises, self._width = 0, MOST
 
     def _set_accuracy(self) -> None:
         """Set the violations accepted, from the present weights."""
@@ -265,16 +285,16 @@ class Exchange:
         inside = between[joined]
         self._rounds.residual[rows[inside]] = gradient[inside] + own[inside] @ (new - u)
 
-    def descend(self, rows: IntArray, crowded: bool = False) -> None:
+    def descend(self, rows: IntArray, crowded: bool = False, steps: int | None = None) -> None:
         """The coarse step: rows in pairs, as SMO does, until few are left to move.
 
         Each step moves two rows and reads their kernel values alone, so that thousands find their
         bound in little time. Who ends between bounds forms the margin, and rounds do the rest:
-        `solve` goes on from there. Until then no row has been given a column. Where it is
-        `crowded`, most rows will get weight.
+        `solve` goes on from there, unless so many steps were not enough. Until then no row has
+        been given a column. Where it is `crowded`, most rows will get weight.
         """
         machine, rounds = self.machine, self._rounds
-        self.overshoots, self._descended, self._rises, self._width = False, True, 0, MOST
+        self._rises, self._width = 0, MOST
         self._bind()
         rounds.start()
         if machine.factor.size:
@@ -298,22 +318,29 @@ class Exchange:
             merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump
         )  # fmt: skip
         spread = float(np.ptp(machine.t[rows])) or float(np.ptp(machine.r[rows]))
-        pairs.descend(COARSE * spread, MOST_PAIRS * len(rows), machine.samples.values_among(at))
+        most = MOST_PAIRS * len(rows) if steps is None else steps
+        done = pairs.descend(COARSE * spread, most, machine.samples.values_among(at))
         self._keep_columns(pairs, at, (pairs.u > merged.lo) & (pairs.u < merged.hi))
         merged.split(pairs.u)
         self._rounds.delta[rows] += machine.u[rows] - before
-        self._landed = rows, pairs.middle
+        self._landed = (rows, pairs.middle) if done or steps is None else None
 
-    def _take_stock(self) -> None:
-        """Residuals after a coarse step, and the margin that it found."""
+    @property
+    def has_landed(self) -> bool:
+        """Whether rounds go on where a coarse step ended."""
+        return self._landed is not None
+
+    def _take_stock(self) -> bool:
+        """Residuals after a coarse step, and the margin that it found; False if there was none."""
         if self._landed is None:
-            return
+            return False
         machine, (rows, middle), self._landed = self.machine, self._landed, None
         self._rounds.look(rows)
         machine.b -= middle
         machine.r[rows] -= middle
         u = machine.u[rows]
         machine.refactor(rows[(u > machine.lo[rows]) & (u < machine.hi[rows])])
+        return True
 
     def _keep_columns(self, pairs: Pairs, at: IntArray, between: BoolArray) -> None:
         """Keep kernel values of rows that end with weight as columns, if all samples took part.

@@ -26,6 +26,8 @@ from adiabat.typing import FloatArray
 
 # Rows from which it applies, and how many for each feature.
 LEAST_ROWS, ROWS_EACH = 400, 8
+# Steps of pairs that take about as long as a start from inside, for each feature.
+PAIRS_EACH = 200
 # Steps at most; the mean product of distance and multiplier at which it ends, as a part of targets
 # times weights; how much of the way to the nearest bound a step may go.
 STEPS, CLOSE, SHORT_OF = 80, 1e-12, 0.995
@@ -42,6 +44,11 @@ def applies(machine: Machine) -> bool:
         return False
     n_features = int(machine.samples.features.shape[1])
     return machine.n >= max(LEAST_ROWS, ROWS_EACH * n_features)
+
+
+def pairs_worth(machine: Machine) -> int:
+    """How many steps of pairs take about as long."""
+    return PAIRS_EACH * int(machine.samples.features.shape[1])
 
 
 def start_inside(machine: Machine) -> None:

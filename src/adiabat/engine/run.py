@@ -41,13 +41,17 @@ SUBSET_PART, SUBSET_LEAST, GROWTH, GROWTH_EACH = 32, 200, 3, 16
 # Columns of a new machine of fewer rows have values for all of them, if in its first part more than
 # one row in so many carries weight.
 MANY_ROWS, MANY_WEIGHTS = 100_000, 10
-# Where the margin is less than the SMALL_MARGIN-th part of the rows with weight, the path goes
-# first if it is short: a few breakpoints for each row that moves, and for each of them the margin's
-# answer, at itself and at all rows; SHORT_PATH is how many products that may be. Else pairs go
-# first. Exchange does where the margin has LARGE_MARGIN rows and no two of them nearly depend on
-# each other, which WEAK says of the least pivot: blocks do not overshoot there.
-SMALL_MARGIN, SHORT_PATH = 4, 5_000_000
-LARGE_MARGIN, WEAK = 128, 1e-3
+# Rounds in blocks overshoot where the margin is less than the SMALL_MARGIN-th part of the rows with
+# weight, unless it has LARGE_MARGIN rows and no two of them nearly depend on each other, which WEAK
+# says of the least pivot; where two do, from the WEAK_MARGIN-th part on. There the path goes first
+# if it is short: a few breakpoints for each row that moves, and for each of them the margin's
+# answer, at itself and at all rows; SHORT_PATH is how many products that may be. Else pairs do,
+# unless bounds moved and so few rows came or went that blocks may do: a part of the margin.
+SMALL_MARGIN, WEAK_MARGIN, LARGE_MARGIN, WEAK = 4, 2, 128, 1e-3
+SHORT_PATH, MOVED_PART = 5_000_000, 4
+# Where blocks have overshot, rows go to the optimum one at a time if the margin is large, and has
+# so many times the rows that move; else in pairs.
+NEAR = 2
 # Refinement turns once the tolerance is met, and again once rounding is reached.
 REFINEMENTS = 3
 
@@ -62,11 +66,12 @@ class Run:
         self.tol = tol
         self.exchange: Exchange | None = None
         self.left_undone = False  # by the path
-        self.nearly_there = False  # by a start from inside
+        self.nearly_there = False  # few rows are left to move
         self.fresh = fresh  # most rows are new: it starts from scratch
         self.carried = carried  # bounds or the sum moved, and weights with them
-        self.n_touched = len(touched)
-        self.coarse = self._is_small() if fresh else self._is_low_rank() and not self._is_few()
+        self.n_moving = len(touched)  # rows that are new to the solve, in this turn
+        self.overshoots = not fresh and self._is_low_rank()  # rounds in blocks do, or would
+        self.coarse = self._is_small() if fresh else self._starts_in_pairs()
         self.whole = self.coarse and fresh  # the coarse step is of all rows
         self.undecided = fresh and not self.coarse  # whether one would help
         self.crowded = False  # most rows will get weight
@@ -140,25 +145,53 @@ class Run:
     def _is_few(self) -> bool:
         """Whether so few rows move that a path is short."""
         margin, n = len(self.machine.margin), self.machine.n
-        return self.n_touched * margin * (margin + n) <= SHORT_PATH
+        return self.n_moving * margin * (margin + n) <= SHORT_PATH
 
     def _is_low_rank(self) -> bool:
         """Few rows are in the margin, most weights at a bound: rounds in blocks overshoot there."""
         margin, factor = len(self.machine.margin), self.machine.factor
-        if not 0 < margin <= nonzero(self.machine.u) // SMALL_MARGIN:
+        weighty = nonzero(self.machine.u)
+        if not 0 < margin <= weighty // WEAK_MARGIN:
             return False
-        return margin < LARGE_MARGIN or factor.weakest() < WEAK
+        settled = margin < LARGE_MARGIN and margin <= weighty // SMALL_MARGIN
+        return settled or factor.weakest() < WEAK
+
+    def _starts_in_pairs(self) -> bool:
+        """Whether a coarse step goes before the rounds of an update."""
+        if self.overshoots:
+            # else the path goes first, or blocks
+            many = MOVED_PART * self.n_moving > len(self.machine.margin)
+            return not self._is_few() or (self.carried and many)
+        return self._is_small() and self.n_moving >= nonzero(self.machine.u)
+
+    def _is_near(self, n_margin: int) -> bool:
+        """Whether the optimum is so near that rows go there one at a time.
+
+        Pairs need many steps where the margin is large and its rows nearly depend on each other.
+        """
+        return n_margin >= max(LARGE_MARGIN, NEAR * self.n_moving)
+
+    def _go_on(self, near: bool) -> None:
+        """Blocks overshoot: one row at a time instead, or after a coarse step."""
+        self.nearly_there, self.coarse = near, not near
 
     def path_is_short(self) -> bool:
         """Whether few rows move and the margin is small: breakpoints are few, and cheap."""
         return not self.carried and self._is_few() and self._is_low_rank()
 
-    def descend(self) -> None:
-        """The coarse step of a new machine by itself. Who has weight then needs a column."""
+    def descend(self, steps: int | None = None) -> bool:
+        """The coarse step by itself. Who has weight then needs a column.
+
+        Whether so many steps were enough.
+        """
+        self.machine.in_part = False
         try:
-            self._descend_on(self.machine, self.watched)
+            self._descend_on(self.machine, self.watched, steps)
         except Stuck:
             self.stuck = True
+        if self.exchange is None or not self.exchange.has_landed:
+            self.exchange = None
+        return self.exchange is not None
 
     def solve(self) -> None:
         """One turn of exchange on the watched rows."""
@@ -196,23 +229,28 @@ class Run:
 
     def _exchange_on(self, machine: Machine, watched: BoolArray) -> None:
         while True:
+            near = self._is_near(len(machine.margin))
             exchange = self._descend_on(machine, watched)
-            exchange.solve(watched)
-            self.coarse = exchange.overshoots  # not after a coarse step
-            if not self.coarse:
+            exchange.solve(watched, self.nearly_there)
+            if not exchange.overshoots:  # not after a coarse step
                 break
+            self.overshoots = True
+            self._go_on(near)
 
-    def _descend_on(self, machine: Machine, watched: BoolArray) -> Exchange:
+    def _descend_on(
+        self, machine: Machine, watched: BoolArray, steps: int | None = None
+    ) -> Exchange:
         """Where exchange goes on, after a coarse step if one is wanted."""
         if self.whole:
             watched[:] = True
         if self.exchange is None:
-            self.exchange = Exchange(machine, self.tol, self.nearly_there)
+            self.exchange = Exchange(machine, self.tol)
         elif self.exchange.machine is not machine:
             self.exchange.turn_to(machine)
         machine.samples.draw(machine.at[watched | machine.in_margin])
         if self.coarse:
-            self.exchange.descend(np.flatnonzero(watched | machine.in_margin), self.crowded)
+            rows = np.flatnonzero(watched | machine.in_margin)
+            self.exchange.descend(rows, self.crowded, steps)
             self.coarse = False
         return self.exchange
 
@@ -262,4 +300,7 @@ class Run:
         if len(new) > most:
             new = np.random.default_rng(len(new)).choice(new, most, replace=False)
         self.watched[new] = True
+        self.n_moving = len(new)
+        if self.overshoots and len(new):
+            self._go_on(self._is_near(len(machine.margin)))
         return False

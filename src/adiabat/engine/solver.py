@@ -25,7 +25,7 @@ from adiabat._core.judge import weigh
 from adiabat._core.rows import mark
 from adiabat.engine.bias import centre_bias
 from adiabat.engine.groups import Groups
-from adiabat.engine.interior import applies, start_inside
+from adiabat.engine.interior import applies, pairs_worth, start_inside
 from adiabat.engine.interrupts import deferred_interrupts
 from adiabat.engine.machine import Machine
 from adiabat.engine.merged import cancel_pairs
@@ -244,7 +244,8 @@ class Solver:
             machine.in_part = may_bound and not (fresh or carried)
             runs.append(run := Run(machine, self.tol, touched, fresh, carried))
             machine.in_part = may_bound and (machine.in_part or self.samples.in_lines)
-            if fresh and not along_path and applies(machine):
+            starts = (fresh or run.coarse) and not along_path and applies(machine)
+            if starts and (fresh or not run.descend(pairs_worth(machine))):
                 start_inside(machine)
                 self.refresh([machine])
                 run.watched[:] = run.nearly_there = True

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+class Face:
+    def __init__(self) -> None: ...
