@@ -312,7 +312,7 @@ class Exchange:
         n_features = machine.samples.n_features
         ahead = min(max(LEAST_AHEAD, n_features // EACH_AHEAD), MOST_AHEAD)
         few = FEW_CALLED if machine.samples.kernel.function is not None else FEW_AT_ONCE
-        if square is not None or (crowded and 8 * len(at) ** 2 <= CACHE):
+        if crowded and 8 * len(at) ** 2 <= CACHE:
             few = len(at)
         pairs = Pairs(
             merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump
