@@ -114,12 +114,13 @@ cdef tuple _extended(array, values, Py_ssize_t spare, buffer):
         if k:
             buffer[n:after] = values
         return buffer, buffer[:after]
-    # zeros: what memory held before, perhaps rows that are gone, is not kept
-    out = np.zeros(after + after // spare, dtype=array.dtype)
+    out = np.empty(after + after // spare, dtype=array.dtype)
     PyObject_GetBuffer(array, &old, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(out, &new, PyBUF_SIMPLE | PyBUF_WRITABLE)
         memcpy(new.buf, old.buf, n * old.itemsize)
+        # zeros: what memory held before, perhaps rows that are gone, is not kept
+        memset(<char*> new.buf + n * old.itemsize, 0, new.len - n * old.itemsize)
         PyBuffer_Release(&new)
     finally:
         PyBuffer_Release(&old)

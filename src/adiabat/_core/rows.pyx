@@ -6,6 +6,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from adiabat._core.simd cimport simd
+
 
 def delete_entries(array, const long long[::1] gone, more=None):
     """A copy of a 1-D array, of a plain type, without the entries at `gone` (ascending).
@@ -133,10 +135,7 @@ def codes_in(const long long[::1] target):
 
 def nonzero(const double[::1] values):
     """How many are not 0."""
-    cdef Py_ssize_t i, count = 0
-    for i in range(values.shape[0]):
-        count += values[i] != 0.0
-    return count
+    return simd.count_nonzeros(values.shape[0], &values[0]) if values.shape[0] else 0
 
 
 def mark(unsigned char[::1] marked, const long long[::1] at, const double[::1] u):
