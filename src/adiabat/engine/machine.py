@@ -343,11 +343,10 @@ class Machine:
         values = self.u if values is None else values
         known = self.weighty if values is self.u else None
         rows = np.flatnonzero(values != 0.0) if known is None else known
-        values, at = values[rows], self.at[rows]
-        sums = self.samples.gram.collect(values, at)
+        sums = self.samples.gram.collect(values[rows], self.at[rows])
         if sums is None:
-            self.samples.slots(at[values != 0.0])
-            sums = self.samples.gram.collect(values, at)
+            self.samples.slots(self.at[rows[values[rows] != 0.0]])
+            sums = self.samples.gram.collect(values[rows], self.at[rows])
         assert sums is not None
         return sums
 
