@@ -36,7 +36,7 @@ WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 2048
 # Where few rows change, others move with them as far as k(x, z) says. So of the nearest, one in so
 # many of all, those are watched that are nearest for their k(x, z), about so many; and beside them
 # one for so many that are the nearest whatever it is.
-WATCH_FEW, WATCH_AMONG, WATCH_LIKELY, NEAREST = 8, 32, 512, 4
+WATCH_FEW, WATCH_AMONG, WATCH_LIKELY, NEAREST = 8, 48, 512, 4
 # Rows from which it is guessed how far the nearest are, and how many of the nearest are among them.
 WATCH_GUESS, WATCH_COUNT = 512, 16
 # A batch larger than this part of the machine is grown from a random part of it: by violators, at
