@@ -127,6 +127,19 @@ def test_rows_are_watched_that_may_move_with_those_that_change() -> None:
     assert np.max(reach[likely]) < np.median(reach[asked])
 
 
+def test_rows_that_have_nothing_to_do_with_those_that_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = started().machine
+    machine.in_part, machine.held_r = True, 100.0 * machine.held_r
+    monkeypatch.setattr(
+        machine.samples, "block", lambda rows, columns: np.zeros((len(rows), len(columns)))
+    )
+    touched = np.flatnonzero(machine.u)[:1]
+    watched = run.Run(machine, 1e-9, touched, fresh=False, carried=False).watched
+    assert run.WATCH_LIKELY <= watched.sum() < machine.n // 8
+
+
 def test_the_report_says_how_many_rows_are_bounded() -> None:
     model = SVC(C=1.0, gamma=0.2, solver="exchange").fit(X, Y)
     assert model.last_update_.certificate.n_bounded == 0

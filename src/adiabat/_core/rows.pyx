@@ -2,7 +2,7 @@
 """Small services for arrays of rows: entries that come, go and move; codes that are found."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
@@ -73,6 +73,24 @@ def rename(long long[::1] positions, const long long[::1] old, const long long[:
                 left -= 1
                 if once and left == 0:
                     break
+
+
+def are_equal(const double[:, ::1] X, const long long[::1] rows, const long long[::1] others):
+    """Whether row rows[i] of X is others[i], bit by bit."""
+    cdef Py_ssize_t i, n = rows.shape[0]
+    cdef size_t width = X.shape[1] * sizeof(double)
+    out = np.ones(n, dtype=bool)
+    cdef unsigned char[::1] same = out.view(np.uint8)
+    if others.shape[0] != n:
+        raise ValueError(f"{n} rows, {others.shape[0]} others")
+    for i in range(n):
+        if not (0 <= rows[i] < X.shape[0] and 0 <= others[i] < X.shape[0]):
+            raise IndexError(f"there is no row {rows[i]} or {others[i]} of {X.shape[0]}")
+    with nogil:
+        for i in range(n if width else 0):
+            if rows[i] != others[i]:
+                same[i] = memcmp(&X[rows[i], 0], &X[others[i], 0], width) == 0
+    return out
 
 
 def rows_at(const long long[::1] at, const unsigned char[::1] marked):

@@ -125,7 +125,9 @@ class Run:
             return
         together = np.abs(machine.samples.block(machine.at[rows], machine.at[touched])).max(axis=1)
         far = np.abs(machine.r[rows])
-        likely = np.argpartition(far / np.maximum(together, TINY), size)[:size]
+        with np.errstate(over="ignore"):  # infinite is far
+            reach = far / np.maximum(together, TINY)
+        likely = np.argpartition(reach, size)[:size]
         near = np.argpartition(far, size // NEAREST)[: size // NEAREST]
         watched[:] = False
         watched[rows[likely]] = watched[rows[near]] = True
