@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.speed.problems import MissingData, data_folder
 
 SYMBOLS = (1, 2, 3)  # protocol, service, flag
+PIECE = 20_000  # rows read at a time: as strings, all of them would take gigabytes
 
 
 def connections(limit: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -22,15 +23,27 @@ def connections(limit: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     with gzip.open(path, "rt", newline="") as file:
         reader = csv.reader(file)
         next(reader)
-        rows = list(islice(reader, limit))
-    columns = list(zip(*rows, strict=True))
+        rows, pieces = islice(reader, limit), []
+        while some := list(islice(rows, PIECE)):
+            pieces.append(_columns(some))
+    columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
     parts = []
     for number, column in enumerate(columns[:-1]):
         if number in SYMBOLS:
-            parts.append((np.array(column)[:, None] == np.unique(column)).astype(np.float64))
+            parts.append((column[:, None] == np.unique(column)).astype(np.float64))
         else:
-            parts.append(np.array(column, dtype=np.float64)[:, None])
-    return np.hstack(parts), np.array([label != "normal" for label in columns[-1]], dtype=np.int64)
+            parts.append(column[:, None])
+    return np.hstack(parts), (columns[-1] != "normal").astype(np.int64)
+
+
+def _columns(rows: list[list[str]]) -> list[np.ndarray]:
+    """The columns of some rows, numbers where they are not symbols or the label."""
+    columns = list(zip(*rows, strict=True))
+    words = (*SYMBOLS, len(columns) - 1)
+    return [
+        np.array(column) if number in words else np.array(column, dtype=np.float64)
+        for number, column in enumerate(columns)
+    ]
 
 
 def sample(

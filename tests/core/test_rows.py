@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from adiabat._core.rows import (
+    are_equal,
     ascending,
     codes_in,
     delete_entries,
@@ -82,6 +83,17 @@ def test_rows_at_marked_samples() -> None:
     marked = np.array([0, 1, 0, 0, 1], dtype=np.uint8)
     assert rows_at(at, marked).tolist() == [0, 2, 3]
     assert rows_at(at, np.zeros(5, dtype=np.uint8)).tolist() == []
+
+
+def test_are_equal() -> None:
+    X = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0], [0.0, 0.0], [-0.0, 0.0]])
+    rows, others = np.array([0, 0, 1, 2, 3]), np.array([2, 1, 1, 0, 4])
+    assert are_equal(X, rows, others).tolist() == [True, False, True, True, False]
+    assert are_equal(X[:, :0], rows, others).all()
+    with pytest.raises(IndexError, match="no row"):
+        are_equal(X, rows, others + 2)
+    with pytest.raises(ValueError, match="5 rows"):
+        are_equal(X, rows, others[:2])
 
 
 def test_first_at() -> None:

@@ -29,6 +29,8 @@ def lined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screening, "SCREENED", 300)
     monkeypatch.setattr(screening, "MANY", 3)
     monkeypatch.setattr(run, "WATCH_MOST", 40)
+    monkeypatch.setattr(run, "WATCH_LIKELY", 20)
+    monkeypatch.setattr(run, "WATCH_AMONG", 8)
     monkeypatch.setattr(run, "MANY_ROWS", 300)
     monkeypatch.setattr(landmarks, "LANDMARKS", 40)
     monkeypatch.setattr(landmarks, "ROWS_EACH", 10)

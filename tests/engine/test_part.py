@@ -87,6 +87,8 @@ def test_updates_of_a_part_are_those_of_the_whole(
     monkeypatch.setattr(screening, "SCREENED", 100)
     monkeypatch.setattr(samples, "LINED", 100)
     monkeypatch.setattr(run, "WATCH_MOST", 20)
+    monkeypatch.setattr(run, "WATCH_LIKELY", 10)
+    monkeypatch.setattr(run, "WATCH_AMONG", 8)
     sizes = []
 
     class Counted(Part):

@@ -29,6 +29,8 @@ def screened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screening, "SCREENED", 0)
     monkeypatch.setattr(screening, "MOST_DOUBTFUL", 1.0)
     monkeypatch.setattr(run, "WATCH_MOST", 40)
+    monkeypatch.setattr(run, "WATCH_LIKELY", 20)
+    monkeypatch.setattr(run, "WATCH_AMONG", 8)
 
 
 def started(C: float = 1.0, gamma: float = 0.2) -> Rig:
@@ -106,6 +108,36 @@ def test_an_update_that_is_not_committed_leaves_the_looks() -> None:
         np.testing.assert_array_equal(was, now)
     rig.change(remove=gone)
     assert rig.violation() <= 1e-12
+
+
+def test_rows_are_watched_that_may_move_with_those_that_change() -> None:
+    machine = started().machine
+    machine.in_part = True
+    touched = np.flatnonzero(machine.u)[:1]
+    watched = run.Run(machine, 1e-9, touched, fresh=False, carried=False).watched
+    together = machine.samples.block(machine.at, machine.at[touched])[:, 0]
+    reach = np.where(machine.in_margin, np.inf, np.abs(machine.r) / together)
+    near = np.where(machine.in_margin, np.inf, np.abs(machine.r))
+    assert watched[touched].all() and watched.sum() < machine.n // 8
+    assert watched[np.argsort(near)[: run.WATCH_LIKELY // run.NEAREST]].all()
+    # about the nearest eighth of all is asked who may move
+    asked = near <= np.sort(near)[machine.n // 10]
+    likely = np.argsort(np.where(asked, reach, np.inf))[: run.WATCH_LIKELY]
+    assert watched[likely].mean() > 0.9
+    assert np.max(reach[likely]) < np.median(reach[asked])
+
+
+def test_rows_that_have_nothing_to_do_with_those_that_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = started().machine
+    machine.in_part, machine.held_r = True, 100.0 * machine.held_r
+    monkeypatch.setattr(
+        machine.samples, "block", lambda rows, columns: np.zeros((len(rows), len(columns)))
+    )
+    touched = np.flatnonzero(machine.u)[:1]
+    watched = run.Run(machine, 1e-9, touched, fresh=False, carried=False).watched
+    assert run.WATCH_LIKELY <= watched.sum() < machine.n // 8
 
 
 def test_the_report_says_how_many_rows_are_bounded() -> None:

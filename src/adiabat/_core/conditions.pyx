@@ -10,7 +10,11 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
+from adiabat._core.simd cimport simd
 from adiabat._core.sums cimport sizes_of, sum_of
+
+cdef enum:
+    BLOCK = 128  # rows of which none may carry weight
 
 cdef double EPSILON = 2.0 ** -52
 # A size of f at x below this part of 1 is that: its square would be 0.
@@ -172,13 +176,17 @@ def imbalance(const double[::1] u, double d, double slack):
 
 def strength_of(const double[::1] root, const double[::1] u):
     """sum sqrt(k) |u|: the size of the terms of f is at most so much, for k(x, x) = 1."""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, part, first, last, weighty, n = u.shape[0]
     cdef double total = 0.0
     if root.shape[0] != u.shape[0]:
         raise ValueError("rows do not fit")
     with nogil:
-        for i in range(u.shape[0]):
-            total += root[i] * fabs(u[i])
+        # most rows of a large model carry no weight: of these, u alone is read
+        for part in range((n + BLOCK - 1) // BLOCK):
+            first, last = part * BLOCK, min((part + 1) * BLOCK, n)
+            weighty = simd.count_nonzeros(last - first, &u[first])
+            for i in range(first, last if weighty > 0 else first):
+                total += root[i] * fabs(u[i])
     return total
 
 

@@ -13,8 +13,12 @@ import numpy as np
 from adiabat._core.blas cimport dot, gemm, gemv_t
 from adiabat._core.thread_pool cimport share
 
+cdef extern from "prefetch.h":
+    void prefetch_doubles(const double*, Py_ssize_t) noexcept nogil
+
 cdef enum:
     PART = 1 << 17      # entries that one reads at a time
+    AHEAD = 1 << 9      # entries that are asked for ahead, of rows that stand here and there
     LEAST = 16          # rows of a part
     LINE = 8            # entries in a line of the cache: what a column by itself costs in a row
     LANES = 8           # sums side by side
@@ -120,11 +124,15 @@ cdef struct RowJob:
 
 cdef void some_single_rows(void* context, Py_ssize_t part) noexcept nogil:
     cdef RowJob* job = <RowJob*> context
-    cdef Py_ssize_t i, k
+    cdef Py_ssize_t i, k, ahead, last = min((part + 1) * job.step, job.n)
+    cdef const double* top
     # run by run: rows that stand together share pages of memory
     for k in range(job.n_runs):
-        for i in range(part * job.step, min((part + 1) * job.step, job.n)):
-            job.out[i] += dot(job.lengths[k], <const double*> job.tops[k] + job.rows[i] * job.line,
+        top, ahead = <const double*> job.tops[k], max(2, AHEAD // job.lengths[k])
+        for i in range(part * job.step, last):
+            if i + ahead < last:
+                prefetch_doubles(top + job.rows[i + ahead] * job.line, job.lengths[k])
+            job.out[i] += dot(job.lengths[k], top + job.rows[i] * job.line,
                               <const double*> job.weights[k])
 
 

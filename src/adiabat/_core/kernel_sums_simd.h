@@ -141,9 +141,9 @@ static ptrdiff_t nonzero_places(ptrdiff_t n_features, const double *column, ptrd
     return n;
 }
 
-ALWAYS_INLINE void lines(const term_kind kind, ptrdiff_t n_features, const double *rows,
-                         const double *column, ptrdiff_t n_places, const ptrdiff_t *places,
-                         double *sums)
+ALWAYS_INLINE void lines(const term_kind kind, const int together, ptrdiff_t n_features,
+                         const double *const *rows, const double *column, ptrdiff_t n_places,
+                         const ptrdiff_t *places, double *sums)
 {
     const int differs = kind == TERM_SQUARE || kind == TERM_ABSOLUTE;
     vec total[LINE_VECTORS], sum[LINE_VECTORS], x[VEC];
@@ -155,11 +155,11 @@ ALWAYS_INLINE void lines(const term_kind kind, ptrdiff_t n_features, const doubl
         UNROLL for (int v = 0; v < LINE_VECTORS; v++)
             sum[v] = vec_zero();
         do {
-            const double *at = rows + j, *b = column + j;
+            const double *at = rows[0] + j, *b = column + j;
             if (j + VEC <= n_features) {
                 UNROLL for (int v = 0; v < LINE_VECTORS; v++, at += VEC * n_features) {
                     UNROLL for (int l = 0; l < VEC; l++)
-                        x[l] = vec_load(at + l * n_features);
+                        x[l] = vec_load(together ? at + l * n_features : rows[v * VEC + l] + j);
                     if (differs)
                         UNROLL for (int l = 0; l < VEC; l++)
                             x[l] = vec_sub(x[l], vec_load(b));
@@ -173,7 +173,7 @@ ALWAYS_INLINE void lines(const term_kind kind, ptrdiff_t n_features, const doubl
                     UNROLL for (int v = 0; v < LINE_VECTORS; v++) {
                         double lane[VEC];
                         UNROLL for (int l = 0; l < VEC; l++)
-                            lane[l] = at[(v * VEC + l) * n_features + i];
+                            lane[l] = rows[v * VEC + l][j + i];
                         sum[v] = add_term(kind, vec_load(lane), vec_setall(b[i]), sum[v]);
                     }
             g++;
@@ -186,20 +186,33 @@ ALWAYS_INLINE void lines(const term_kind kind, ptrdiff_t n_features, const doubl
         vec_store(sums + v * VEC, total[v]);
 }
 
-/* sums[i] = sum over all features of the terms of dense rows, PATCH_ROWS of them one after the other
- * in memory, and one column, whose n places that are not zero are given. */
-static void line_sums(term_kind kind, ptrdiff_t n_features, const double *rows,
-                      const double *column, ptrdiff_t n, const ptrdiff_t *places, double *sums)
+ALWAYS_INLINE void some_lines(const term_kind kind, int together, ptrdiff_t n_features,
+                              const double *const *rows, const double *column, ptrdiff_t n,
+                              const ptrdiff_t *places, double *sums)
+{
+    if (together)
+        lines(kind, 1, n_features, rows, column, n, places, sums);
+    else
+        lines(kind, 0, n_features, rows, column, n, places, sums);
+}
+
+/* sums[i] = sum over all features of the terms of PATCH_ROWS dense rows, which may stand `together`,
+ * one after the other in memory, and one column, whose n places that are not zero are given. */
+static void line_sums(term_kind kind, int together, ptrdiff_t n_features,
+                      const double *const *rows, const double *column, ptrdiff_t n,
+                      const ptrdiff_t *places, double *sums)
 {
     const ptrdiff_t p = n_features, all = (p + VEC - 1) / VEC;
+    const int t = together;
     for (ptrdiff_t i = 0; i < PATCH_ROWS; i += LINE_VECTORS * VEC) {
+        double *to = sums + i;
         switch (kind) {
-        case TERM_PRODUCT: lines(TERM_PRODUCT, p, rows, column, n, places, sums + i); break;
-        case TERM_SQUARE: lines(TERM_SQUARE, p, rows, column, all, NULL, sums + i); break;
-        case TERM_ABSOLUTE: lines(TERM_ABSOLUTE, p, rows, column, all, NULL, sums + i); break;
-        case TERM_QUOTIENT: lines(TERM_QUOTIENT, p, rows, column, all, NULL, sums + i); break;
+        case TERM_PRODUCT: some_lines(TERM_PRODUCT, t, p, rows, column, n, places, to); break;
+        case TERM_SQUARE: some_lines(TERM_SQUARE, t, p, rows, column, all, NULL, to); break;
+        case TERM_ABSOLUTE: some_lines(TERM_ABSOLUTE, t, p, rows, column, all, NULL, to); break;
+        case TERM_QUOTIENT: some_lines(TERM_QUOTIENT, t, p, rows, column, all, NULL, to); break;
         }
-        rows += LINE_VECTORS * VEC * n_features;
+        rows += LINE_VECTORS * VEC;
     }
 }
 

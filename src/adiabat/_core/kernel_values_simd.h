@@ -72,10 +72,9 @@ static void patch_sums(patch *t, term_kind kind, unsigned groups, double *to)
     const kernel_rows *rows = &t->job->rows;
     double *sums = t->by_columns ? t->sums : to;
     if (t->by_lines) {
-        const double *first = kernel_dense_row(rows, t->first);
         for (ptrdiff_t l = 0; l < t->k; l++)
-            line_sums(kind, rows->n_features, first, t->columns[l], t->n_places[l], t->places[l],
-                      to + l * PATCH_ROWS);
+            line_sums(kind, !rows->start, rows->n_features, t->row, t->columns[l], t->n_places[l],
+                      t->places[l], to + l * PATCH_ROWS);
         return;
     }
     if (rows->feature && kind == TERM_PRODUCT && t->job->columns.n == 1) {
@@ -352,9 +351,8 @@ static int patches(patch *t, ptrdiff_t first, ptrdiff_t m)
     ptrdiff_t panel = (job->rows.feature ? ENTRY_VECTORS : TILE_VECTORS) * VEC;
     int strange = 0;
     t->first = first, t->m = m;
-    t->by_lines = job->columns.n <= FEW_COLUMNS && m == PATCH_ROWS && !job->rows.feature &&
-                  !job->rows.start;
-    if (!job->rows.feature && !t->by_lines)
+    t->by_lines = job->columns.n <= FEW_COLUMNS && m == PATCH_ROWS && !job->rows.feature;
+    if (!job->rows.feature)
         for (ptrdiff_t i = 0; i < PATCH_ROWS; i++)
             t->row[i] = kernel_dense_row(&job->rows, first + (i < m ? i : 0));
     if (job->rows.norm) {

@@ -22,6 +22,8 @@ static void multiply_runs(const double *const *top, const ptrdiff_t *first, cons
             sum[s] = vec_zero();
         for (ptrdiff_t k = 0; k < n_runs; k++) {
             const double *row = top[k] + rows[i] * width, *own = coef + first[k];
+            if (i + 1 < n_rows)
+                prefetch_doubles(top[k] + rows[i + 1] * width, length[k]);
             ptrdiff_t j = 0;
             for (; j + PANEL_SUMS * VEC <= length[k]; j += PANEL_SUMS * VEC)
                 for (int s = 0; s < PANEL_SUMS; s++)

@@ -9,11 +9,26 @@ from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
+from adiabat._core.thread_pool cimport share
+
 from adiabat._core.places import fillers
 from adiabat._core.rows import rename
 
 cdef enum:
     SPARE = 8  # room for one more in so many
+    PIECE = 1 << 18  # bytes that one copies at a time
+
+
+cdef struct Copy:
+    char* to
+    const char* source
+    Py_ssize_t n
+
+
+cdef void copy_piece(void* context, Py_ssize_t part) noexcept nogil:
+    cdef Copy* job = <Copy*> context
+    cdef Py_ssize_t first = part * PIECE
+    memcpy(job.to + first, job.source + first, min(<Py_ssize_t> PIECE, job.n - first))
 
 
 cdef class Room:
@@ -110,16 +125,20 @@ def extended(array, values, Py_ssize_t spare, buffer=None):
 cdef tuple _extended(array, values, Py_ssize_t spare, buffer):
     cdef Py_ssize_t n = len(array), k = len(values), after = n + k
     cdef Py_buffer old, new
+    cdef Copy job
     if buffer is not None and after <= len(buffer):
         if k:
             buffer[n:after] = values
         return buffer, buffer[:after]
-    # zeros: what memory held before, perhaps rows that are gone, is not kept
-    out = np.zeros(after + after // spare, dtype=array.dtype)
+    out = np.empty(after + after // spare, dtype=array.dtype)
     PyObject_GetBuffer(array, &old, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(out, &new, PyBUF_SIMPLE | PyBUF_WRITABLE)
-        memcpy(new.buf, old.buf, n * old.itemsize)
+        job.to, job.source, job.n = <char*> new.buf, <const char*> old.buf, n * old.itemsize
+        with nogil:
+            share(copy_piece, &job, (job.n + PIECE - 1) // PIECE)
+        # zeros: what memory held before, perhaps rows that are gone, is not kept
+        memset(<char*> new.buf + n * old.itemsize, 0, new.len - n * old.itemsize)
         PyBuffer_Release(&new)
     finally:
         PyBuffer_Release(&old)

@@ -2,9 +2,11 @@
 """Small services for arrays of rows: entries that come, go and move; codes that are found."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
+
+from adiabat._core.simd cimport simd
 
 
 def delete_entries(array, const long long[::1] gone, more=None):
@@ -73,6 +75,24 @@ def rename(long long[::1] positions, const long long[::1] old, const long long[:
                     break
 
 
+def are_equal(const double[:, ::1] X, const long long[::1] rows, const long long[::1] others):
+    """Whether row rows[i] of X is others[i], bit by bit."""
+    cdef Py_ssize_t i, n = rows.shape[0]
+    cdef size_t width = X.shape[1] * sizeof(double)
+    out = np.ones(n, dtype=bool)
+    cdef unsigned char[::1] same = out.view(np.uint8)
+    if others.shape[0] != n:
+        raise ValueError(f"{n} rows, {others.shape[0]} others")
+    for i in range(n):
+        if not (0 <= rows[i] < X.shape[0] and 0 <= others[i] < X.shape[0]):
+            raise IndexError(f"there is no row {rows[i]} or {others[i]} of {X.shape[0]}")
+    with nogil:
+        for i in range(n if width else 0):
+            if rows[i] != others[i]:
+                same[i] = memcmp(&X[rows[i], 0], &X[others[i], 0], width) == 0
+    return out
+
+
 def rows_at(const long long[::1] at, const unsigned char[::1] marked):
     """Rows i, ascending, with marked[at[i]]."""
     cdef Py_ssize_t i, k = 0, n = at.shape[0]
@@ -133,10 +153,7 @@ def codes_in(const long long[::1] target):
 
 def nonzero(const double[::1] values):
     """How many are not 0."""
-    cdef Py_ssize_t i, count = 0
-    for i in range(values.shape[0]):
-        count += values[i] != 0.0
-    return count
+    return simd.count_nonzeros(values.shape[0], &values[0]) if values.shape[0] else 0
 
 
 def mark(unsigned char[::1] marked, const long long[::1] at, const double[::1] u):

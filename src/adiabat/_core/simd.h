@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "prefetch.h"
+
 #if defined(_MSC_VER) && !defined(__clang__)
 #define ALWAYS_INLINE static __forceinline
 #define NEVER_INLINE static __declspec(noinline) /* loops that need all registers for themselves */
@@ -31,15 +33,6 @@
 
 enum { CACHE_LINE = 64 }; /* bytes */
 #define CACHE_ALIGNED _Alignas(64)
-
-#if defined(__GNUC__)
-#define PREFETCH(place) __builtin_prefetch(place)
-#elif defined(_M_X64)
-#include <intrin.h>
-#define PREFETCH(place) _mm_prefetch((const char *) (place), _MM_HINT_T0)
-#else
-#define PREFETCH(place) ((void) 0)
-#endif
 
 #if !defined(SIMD_GENERIC) && (defined(__x86_64__) || defined(_M_X64))
 #include <immintrin.h>

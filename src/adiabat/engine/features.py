@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from adiabat._core.rows import are_equal
 from adiabat._core.sparse_rows import SparseRows
 from adiabat.kernels import SPARSE_PART, Kernel
 from adiabat.typing import FloatArray, IntArray
@@ -23,8 +24,6 @@ from adiabat.typing import FloatArray, IntArray
 SPARE = 8
 # With so many dense features or fewer, a linear kernel is read from them: no columns are formed.
 FEW_FEATURES = 256
-# Features compared at a time: 8 MB, in the cache.
-COMPARED = 1 << 20
 
 _NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
@@ -96,13 +95,7 @@ class DenseFeatures:
         _, first, which = np.unique(norms, return_index=True, return_inverse=True)
         if len(first) > len(positions) // 2:
             return positions, np.arange(len(positions))
-        same = np.empty(len(positions), dtype=bool)
-        step = max(1, COMPARED // max(1, self._rows.shape[1]))
-        for start in range(0, len(positions), step):
-            some = slice(start, start + step)
-            models = self._rows[positions[first[which[some]]]]
-            same[some] = (self._rows[positions[some]] == models).all(axis=1)
-        others = np.flatnonzero(~same)
+        others = np.flatnonzero(~are_equal(self._rows, positions, positions[first[which]]))
         which[others] = len(first) + np.arange(len(others))
         return np.concatenate([positions[first], positions[others]]), which
 

@@ -48,7 +48,7 @@ class Landmarks:
 
     def rows(self) -> IntArray:
         """The rows that are landmarks."""
-        return np.flatnonzero(self.stands)
+        return np.flatnonzero(self.stands > 0)
 
     def extended(self, room: Room, root: FloatArray) -> Landmarks:
         """The same with more rows at the end, without a landmark."""

@@ -330,7 +330,7 @@ class Machine:
                 self.held_r = self.looks.r if looked else self.held_r
             if self.common < 0.0 or self.n == 0:
                 self._measure_targets()
-        self.weighty = np.flatnonzero(self.u) if weighty is None else weighty
+        self.weighty = np.flatnonzero(self.u != 0.0) if weighty is None else weighty
 
     # -- kernel and weights ----------------------------------------------------------------------
 
@@ -340,13 +340,13 @@ class Machine:
 
     def coefficients(self, values: FloatArray | None = None) -> FloatArray:
         """Weights (or other values by row) summed by slot of their sample."""
-        values, at = self.u if values is None else values, self.at
-        if values is self.u and self.weighty is not None:
-            values, at = values[self.weighty], at[self.weighty]
-        sums = self.samples.gram.collect(values, at)
+        values = self.u if values is None else values
+        known = self.weighty if values is self.u else None
+        rows = np.flatnonzero(values != 0.0) if known is None else known
+        sums = self.samples.gram.collect(values[rows], self.at[rows])
         if sums is None:
-            self.samples.slots(at[values != 0.0])
-            sums = self.samples.gram.collect(values, at)
+            self.samples.slots(self.at[rows[values[rows] != 0.0]])
+            sums = self.samples.gram.collect(values[rows], self.at[rows])
         assert sums is not None
         return sums
 
@@ -356,7 +356,7 @@ class Machine:
         if self.samples.kernel.is_nonnegative:
             return self.samples.weigh(self.coefficients(np.abs(self.u)), at)
         out = np.empty(len(at))
-        weighty = np.flatnonzero(self.u)
+        weighty = np.flatnonzero(self.u != 0.0)
         weight = np.abs(self.u[weighty])
         step = max(1, BLOCK_ENTRIES // max(1, len(weighty)))
         for start in range(0, len(at), step):

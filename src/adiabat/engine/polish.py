@@ -50,7 +50,7 @@ def polish(machine: Machine) -> bool:
 
 def _exactly(machine: Machine) -> tuple[FloatArray, float]:
     """Residuals of MARGIN, and what the sum of u lacks, from sums that round once."""
-    margin, weighty = machine.margin, np.flatnonzero(machine.u)
+    margin, weighty = machine.margin, np.flatnonzero(machine.u != 0.0)
     u = machine.u[weighty]
     # f - t once more as a sum: b and -t are terms like the others, only not to be rounded first
     start = np.full(len(margin), machine.b)

@@ -33,6 +33,10 @@ CROWDED = 0.5
 WATCH_ALL = 400
 # Where the judge computes few rows, so does a turn.
 WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 2048
+# Where few rows change, others move with them as far as k(x, z) says. So of the nearest, one in so
+# many of all, those are watched that are nearest for their k(x, z), about so many; and beside them
+# one for so many that are the nearest whatever it is.
+WATCH_FEW, WATCH_AMONG, WATCH_LIKELY, NEAREST = 8, 48, 512, 4
 # Rows from which it is guessed how far the nearest are, and how many of the nearest are among them.
 WATCH_GUESS, WATCH_COUNT = 512, 16
 # A batch larger than this part of the machine is grown from a random part of it: by violators, at
@@ -54,6 +58,8 @@ SHORT_PATH, MOVED_PART = 5_000_000, 4
 NEAR = 2
 # Refinement turns once the tolerance is met, and again once rounding is reached.
 REFINEMENTS = 3
+
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class Run:
@@ -96,16 +102,40 @@ class Run:
             return watched
         size = max(WATCH_LEAST, n // WATCH_PART)
         size = (min(size, WATCH_MOST) if machine.in_part else size) + WATCH_EACH * len(touched)
-        resting = n - len(machine.margin)
-        if size >= resting:
-            watched[:] = True
+        if machine.in_part and 0 < len(touched) <= WATCH_FEW and machine.samples.viewed:
+            self._watch_likely(watched, touched)
         else:
-            # about that many: how far the nearest are is guessed from every few rows
-            step = max(1, min(n // WATCH_GUESS, size // WATCH_COUNT))
-            passed = machine.in_margin.view(np.uint8)
-            watch_nearest(machine.r, passed, step, size, watched.view(np.uint8))
+            self._watch_nearest(watched, size)
         watched[touched] = True
         return watched
+
+    def _watch_nearest(self, watched: BoolArray, size: int) -> None:
+        """Watch about so many rows, those nearest to r = 0."""
+        machine, n = self.machine, self.machine.n
+        if size >= n - len(machine.margin):
+            watched[:] = True
+            return
+        # about that many: how far the nearest are is guessed from every few rows
+        step = max(1, min(n // WATCH_GUESS, size // WATCH_COUNT))
+        passed = machine.in_margin.view(np.uint8)
+        watch_nearest(machine.r, passed, step, size, watched.view(np.uint8))
+
+    def _watch_likely(self, watched: BoolArray, touched: IntArray) -> None:
+        """Watch rows near r = 0, and near the rows that change: those may come to violate."""
+        machine = self.machine
+        size = WATCH_LIKELY + WATCH_EACH * len(touched)
+        self._watch_nearest(watched, max(machine.n // WATCH_AMONG, size))
+        rows = np.flatnonzero(watched)
+        if len(rows) <= size:
+            return
+        together = np.abs(machine.samples.block(machine.at[rows], machine.at[touched])).max(axis=1)
+        far = np.abs(machine.r[rows])
+        with np.errstate(over="ignore"):  # infinite is far
+            reach = far / np.maximum(together, TINY)
+        likely = np.argpartition(reach, size)[:size]
+        near = np.argpartition(far, size // NEAREST)[: size // NEAREST]
+        watched[:] = False
+        watched[rows[likely]] = watched[rows[near]] = True
 
     def _subset(self) -> int:
         """How many rows of a new machine are watched first."""

@@ -72,6 +72,7 @@ def prepare_to_look(machine: Machine) -> None:
         reach = np.abs(looks.r) / np.maximum(machine.landmarks.apart, TINY)
     some = machine.n // LEFT_LINES
     samples.draw(machine.at[np.argpartition(reach, some)[:some]])
+    samples.draw(machine.at[machine.landmarks.rows()])
 
 
 def _marks(machine: Machine) -> Any:
