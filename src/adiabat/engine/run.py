@@ -102,7 +102,8 @@ class Run:
             return watched
         size = max(WATCH_LEAST, n // WATCH_PART)
         size = (min(size, WATCH_MOST) if machine.in_part else size) + WATCH_EACH * len(touched)
-        if machine.in_part and 0 < len(touched) <= WATCH_FEW and machine.samples.viewed:
+        few = 0 < len(touched) <= WATCH_FEW and size > WATCH_LIKELY
+        if few and machine.in_part and machine.samples.viewed:
             self._watch_likely(watched, touched)
         else:
             self._watch_nearest(watched, size)
