@@ -32,11 +32,11 @@ def test_where_most_rows_get_weight(few: list[tuple[int, int]]) -> None:
     X, y = rng.standard_normal((1600, 20)), rng.integers(0, 2, 1600)
     model = SVC(gamma=0.05, C=0.1).fit(X, y)
     assert len(model.support_) > 1200
-    assert few == [(1600, 1600)]
+    assert few == [(200, exchange.FEW_AT_ONCE), (1600, 1600)]
     assert model.certificate().ok
 
 
 def test_where_few_rows_get_weight(few: list[tuple[int, int]]) -> None:
     X, y = make_moons(1600, noise=0.3, random_state=0)
     SVC(gamma=1.0, C=10.0).fit(X, y)
-    assert few == [(1600, exchange.FEW_AT_ONCE)]
+    assert few == [(200, exchange.FEW_AT_ONCE), (1600, exchange.FEW_AT_ONCE)]

@@ -186,6 +186,42 @@ def test_few_rows_go_one_at_a_time_where_a_large_margin_overshoots(
     )
 
 
+def moved_first(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of every coarse step, of how many rows."""
+    descend, found = Exchange.descend, []
+
+    def noted(this: Exchange, rows: np.ndarray, *how: Any) -> None:
+        found.append(len(rows))
+        descend(this, rows, *how)
+
+    monkeypatch.setattr(Exchange, "descend", noted)
+    return found
+
+
+def test_parts_of_a_new_machine_go_in_pairs_until_the_margin_is_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = moved_first(monkeypatch)
+    X, y = make_classification(4_000, 20, n_informative=8, class_sep=0.8, random_state=0)
+    model = adiabat.SVC(gamma=0.025, C=10.0).fit(X, y)
+    assert found[0] == 200 and model.certificate().ok
+    found.clear()
+    adiabat.OneClassSVM(gamma=0.1, nu=0.1).fit(X)
+    assert 200 not in found
+
+
+def test_an_update_of_all_that_carries_weight_goes_in_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Blocks overshoot there, if most of what is left ends at a bound."""
+    X, y = make_moons(500, noise=0.3, random_state=0)
+    model = adiabat.SVC(gamma=1.0, C=10.0).fit(X, y)
+    found = moved_first(monkeypatch)
+    for report in forget_and_learn_back(model, X, y, 0.8):
+        assert report.certificate.ok and report.rounds <= 12
+    assert 500 in found
+
+
 @pytest.mark.parametrize("steps", [0, None])
 def test_large_updates_by_features_start_in_pairs_or_from_inside(
     steps: int | None, monkeypatch: pytest.MonkeyPatch

@@ -19,9 +19,9 @@ from adiabat.engine.part import Part
 from adiabat.engine.screening import compute_watched
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
-# A machine that is new begins with a coarse step where rows are so few, and their kernel matrix
-# takes so few products; else after a first part of them has shown that weights at a bound outnumber
-# the margin.
+# A machine that is new begins with a coarse step of all rows where these are so few, and their
+# kernel matrix takes so few products; else with one of a part, and takes one of all after a part has
+# shown that weights at a bound outnumber the margin.
 FEW_ROWS, FEW_PRODUCTS = 1_500, 64_000_000
 # Products that a coarse step of all rows may take; an exponential is so many of them.
 MOST_PRODUCTS, EACH_VALUE = 5e9, 16
@@ -77,9 +77,10 @@ class Run:
         self.carried = carried  # bounds or the sum moved, and weights with them
         self.n_moving = len(touched)  # rows that are new to the solve, in this turn
         self.overshoots = not fresh and self._is_low_rank()  # rounds in blocks do, or would
-        self.coarse = self._is_small() if fresh else self._starts_in_pairs()
-        self.whole = self.coarse and fresh  # the coarse step is of all rows
-        self.undecided = fresh and not self.coarse  # whether one would help
+        self.whole = fresh and self._is_small()  # the coarse step is of all rows
+        self.undecided = fresh and not self.whole  # whether one would help
+        starts = self._grows_in_pairs() if fresh else self._starts_in_pairs()
+        self.coarse = self.whole or starts
         self.crowded = False  # most rows will get weight
         self.watched = self._first_watch(touched, fresh)
         compute_watched(machine, self.watched)
@@ -193,7 +194,15 @@ class Run:
             # else the path goes first, or blocks
             many = MOVED_PART * self.n_moving > len(self.machine.margin)
             return not self._is_few() or (self.carried and many)
-        return self._is_small() and self.n_moving >= nonzero(self.machine.u)
+        many = self.n_moving >= nonzero(self.machine.u)
+        return many and self._is_bounded() and self._is_small()
+
+    def _grows_in_pairs(self) -> bool:
+        """Whether a new machine takes a coarse step of the part that it has grown to.
+
+        With a large margin a few rounds do better. Where the sum is not 0, all rows are to share it.
+        """
+        return self.fresh and self.machine.d == 0.0 and len(self.machine.margin) < LARGE_MARGIN
 
     def _is_near(self, n_margin: int) -> bool:
         """Whether the optimum is so near that rows go there one at a time.
@@ -332,6 +341,7 @@ class Run:
             new = np.random.default_rng(len(new)).choice(new, most, replace=False)
         self.watched[new] = True
         self.n_moving = len(new)
+        self.coarse |= len(new) > 0 and self._grows_in_pairs()
         if self.overshoots and len(new):
             self._go_on(self._is_near(len(machine.margin)))
         return False
