@@ -20,8 +20,8 @@ from adiabat.engine.screening import compute_watched
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # A machine that is new begins with a coarse step of all rows where these are so few, and their
-# kernel matrix takes so few products; else with one of a part, and takes one of all after a part has
-# shown that weights at a bound outnumber the margin.
+# kernel matrix takes so few products; else with one of a part, and takes one of all once a part
+# has shown that weights at a bound outnumber the margin.
 FEW_ROWS, FEW_PRODUCTS = 1_500, 64_000_000
 # Products that a coarse step of all rows may take; an exponential is so many of them.
 MOST_PRODUCTS, EACH_VALUE = 5e9, 16
@@ -200,7 +200,7 @@ class Run:
     def _grows_in_pairs(self) -> bool:
         """Whether a new machine takes a coarse step of the part that it has grown to.
 
-        With a large margin a few rounds do better. Where the sum is not 0, all rows are to share it.
+        With a large margin a few rounds do better. A sum other than 0 is for all rows to share.
         """
         return self.fresh and self.machine.d == 0.0 and len(self.machine.margin) < LARGE_MARGIN
 
