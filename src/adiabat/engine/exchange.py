@@ -52,7 +52,7 @@ BLOCK_ROUNDS = 40
 # The coarse step ends where rows differ by this part of the spread of targets, or after so many
 # steps for each row. Kernel values are kept in so many bytes; those of a row that is wanted come
 # with a few others, the more the more features there are to be read for them.
-COARSE, MOST_PAIRS, CACHE = 1e-5, 100, 1 << 28
+COARSE, MOST_PAIRS, CACHE = 1e-5, 100, 1 << 29
 EACH_AHEAD, LEAST_AHEAD, MOST_AHEAD = 6, 4, 8
 # Rows whose kernel values are asked for all at once; those of a user's function, which may be slow
 # to call.
