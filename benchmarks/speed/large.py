@@ -5,7 +5,7 @@ Symbols one-hot (118 columns), log(1 + |x|) and standardised; RBF with gamma 1/1
 our own `fit` on the same rows, in one run; peers at their tol 1e-3 if they are asked for.
 
     python -m benchmarks.speed.large --rows 60000 [--peers]
-    python -m benchmarks.speed.large --rows 494021     # needs 3.1 GB
+    python -m benchmarks.speed.large --rows 494021     # needs 2.5 GB
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class Run:
             # else the path goes first, or blocks
             many = MOVED_PART * self.n_moving > len(self.machine.margin)
             return not self._is_few() or (self.carried and many)
-        many = self.n_moving >= nonzero(self.machine.u)
+        many = self.machine.d == 0.0 and self.n_moving >= nonzero(self.machine.u)
         return many and self._is_bounded() and self._is_small()
 
     def _grows_in_pairs(self) -> bool:
