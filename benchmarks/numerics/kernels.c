@@ -237,7 +237,7 @@ enum { WIDTH = 128, SAMPLES = 3000, WATCHED = 400, FEATURES = 800, ROWS = 1000 }
 
 typedef struct {
     double **data, *coef, *out;
-    ptrdiff_t *panels, n_panels;
+    ptrdiff_t *first, *length, n_panels;
     long long *rows;
 } panels;
 
@@ -247,8 +247,8 @@ static void some_panels(void *context, ptrdiff_t part)
 {
     panels *t = context;
     ptrdiff_t first = part * WATCHED / 8, last = (part + 1) * WATCHED / 8;
-    TABLE.multiply_panels(t->data, t->panels, t->n_panels, WIDTH, t->rows + first, last - first,
-                          t->coef, t->out + first);
+    TABLE.multiply_runs((const double *const *) t->data, t->first, t->length, t->n_panels, WIDTH,
+                        t->rows + first, last - first, t->coef, t->out + first);
 }
 
 static void some_dots(void *context, ptrdiff_t part)
@@ -268,16 +268,16 @@ static void blas_panels(void *context) { pool_share(pool, some_dots, context, 8)
 
 static void measure_panels(int n)
 {
-    ptrdiff_t n_panels = (n + WIDTH - 1) / WIDTH, order[64];
+    ptrdiff_t n_panels = (n + WIDTH - 1) / WIDTH, first[64], length[64];
     double *data[64];
     long long rows[WATCHED];
     for (ptrdiff_t p = 0; p < n_panels; p++) {
         data[p] = room((size_t) SAMPLES * WIDTH);
-        order[p] = p;
+        first[p] = p * WIDTH, length[p] = WIDTH;
     }
     for (int i = 0; i < WATCHED; i++)
         rows[i] = (long long) i * 769 % SAMPLES;
-    panels t = {data, room((size_t) n_panels * WIDTH), room(WATCHED), order, n_panels, rows};
+    panels t = {data, room((size_t) n_panels * WIDTH), room(WATCHED), first, length, n_panels, rows};
     report("rows of panels", WATCHED, n, nothing, ours_panels, blas_panels, &t);
     for (ptrdiff_t p = 0; p < n_panels; p++)
         free(data[p]);
