@@ -13,6 +13,7 @@ import numpy as np
 from adiabat._core.conditions import largest_ratio, violations, watch_nearest
 from adiabat._core.rows import nonzero
 from adiabat.engine.exchange import Exchange, Stuck
+from adiabat.engine.landmarks import TINY
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import FEWEST
 from adiabat.engine.part import Part
@@ -58,8 +59,6 @@ SHORT_PATH, MOVED_PART = 5_000_000, 4
 NEAR = 2
 # Refinement turns once the tolerance is met, and again once rounding is reached.
 REFINEMENTS = 3
-
-TINY = float(np.finfo(np.float64).tiny)
 
 
 class Run:
@@ -185,8 +184,8 @@ class Run:
         weighty = nonzero(self.machine.u)
         if not 0 < margin <= weighty // WEAK_MARGIN:
             return False
-        settled = margin < LARGE_MARGIN and margin <= weighty // SMALL_MARGIN
-        return settled or factor.weakest() < WEAK
+        is_small = margin < LARGE_MARGIN and margin <= weighty // SMALL_MARGIN
+        return is_small or factor.weakest() < WEAK
 
     def _starts_in_pairs(self) -> bool:
         """Whether a coarse step goes before the rounds of an update."""
