@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from adiabat._core.nearest import approach
+from adiabat._core.nearest import among, approach, places_of
 
 
 def test_rows_follow_the_nearest_landmark() -> None:
@@ -28,3 +28,24 @@ def test_rows_follow_the_nearest_landmark() -> None:
         approach(values, sizes, others[1:], 64.0, rows, names, square, number)
     with pytest.raises(ValueError, match="a row is not there"):
         approach(values, sizes, others, 64.0, rows + 2, names, square, number)
+
+
+def test_who_has_one_of_some_landmarks() -> None:
+    rows = np.array([3, -1, 5, 9])
+    parts = np.array([[1, 2], [2, 7], [4, 4], [7, 1]], dtype=np.int16)
+    for names, expected in (([2], [0]), ([1, 4], [0, 2, 3]), ([9], []), ([], [])):
+        found = among(rows, parts, np.array(names, dtype=np.int16))
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="parts do not fit"):
+        among(rows[:2], parts, np.array([1], dtype=np.int16))
+
+
+def test_places_of_rows_that_are_sought() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        rows = rng.permutation(60)[: rng.integers(0, 40)]
+        rows[rng.random(len(rows)) < 0.2] = -1
+        sought = np.unique(rng.integers(0, 60, rng.integers(0, 8)))
+        np.testing.assert_array_equal(
+            places_of(rows, sought), np.flatnonzero(np.isin(rows, sought))
+        )

@@ -28,6 +28,7 @@ def lined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "LINED", 300)
     monkeypatch.setattr(screening, "SCREENED", 300)
     monkeypatch.setattr(screening, "MANY", 3)
+    monkeypatch.setattr(screening, "BLENDED", 2)
     monkeypatch.setattr(run, "WATCH_MOST", 40)
     monkeypatch.setattr(run, "WATCH_LIKELY", 20)
     monkeypatch.setattr(run, "WATCH_AMONG", 8)
@@ -235,13 +236,19 @@ def test_landmarks_bound_what_rows_move_by() -> None:
     marks = machine.landmarks
     assert marks is not None and machine.looks is not None
     K = machine.samples.block(machine.at, machine.at)
-    rows = marks.rows()
+    rows = marks.rows
     of = dict(zip(marks.stands[rows].tolist(), rows.tolist(), strict=True))
     rng = np.random.default_rng(0)
     for _ in range(20):
         change = rng.standard_normal(600) * (rng.random(600) < 0.05)
         length, f = np.sqrt(change @ K @ change), K @ change
         beside = np.array([f[of[k]] if k else 0.0 for k in marks.number.tolist()])
+        blends = marks.blends
+        assert np.count_nonzero(blends.rows >= 0) > 30
+        for row, parts, shares in zip(blends.rows, blends.parts, blends.shares, strict=True):
+            if row >= 0:
+                assert marks.number[row] == 0
+                beside[row] = sum(s * f[of[k]] for k, s in zip(parts.tolist(), shares, strict=True))
         assert np.all(np.abs(f - beside) <= marks.apart * length * (1 + 1e-9) + 1e-12)
     assert np.median(marks.apart) < 0.7
 
@@ -254,14 +261,14 @@ def test_a_landmark_that_is_forgotten_leaves_bounds_that_hold() -> None:
         marks = machine.landmarks
         assert marks is not None
         place = {at: name for name, at in zip(model.ids_, model._model.position, strict=True)}
-        gone = {place[machine.at[rng.choice(marks.rows())]]}
+        gone = {place[machine.at[rng.choice(marks.rows)]]}
         gone.add(model.ids_[rng.choice(model.support_)])
         model.forget([int(name) for name in gone])
         looks = machine.looks
         assert looks is not None
         r = machine.samples.block(machine.at, machine.at) @ machine.u + machine.b - machine.t
         apart = machine.landmarks.apart
-        reach = looks.slack + apart * (looks.drift - looks.seen) + 1e-9
+        reach = looks.off + apart * looks.drift + 1e-9
         assert np.all(np.abs(machine.held_r - r) <= reach)
         assert_optimal(model)
 
@@ -271,7 +278,7 @@ def test_landmarks_are_a_part_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> No
     for rows_each in (10, 30, 1000):
         monkeypatch.setattr(landmarks, "ROWS_EACH", rows_each)
         (machine,) = SVC(C=1.0, gamma=0.3).fit(X[:600], Y[:600])._model.solver.machines.values()
-        counts.append(len(machine.landmarks.rows()))
+        counts.append(machine.landmarks.n_followed)
     assert counts[0] > 20 >= counts[1] > counts[2] == 0
 
 
@@ -282,6 +289,6 @@ def test_a_row_is_a_landmark_once() -> None:
     machine = next(iter(model._model.solver.machines.values()))
     marks = machine.landmarks
     assert marks is not None
-    stands = marks.stands[marks.rows()]
+    stands = marks.stands[marks.rows]
     assert set(marks.number.tolist()) <= {0, *stands.tolist()}
     assert len(np.unique(stands)) == len(stands)

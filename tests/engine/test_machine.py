@@ -118,14 +118,20 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_leaves_the_arrays_of_a_snapshot_alone(change: str, carry: bool) -> None:
     """The snapshot has the machine's own arrays, until `begin` replaces those that change."""
-    machine = settled().machine
-    before = machine.snapshot()
+    machine, rows = settled().machine, CHANGES[change]
+    before = machine.snapshot(rows.remove)
     copy = deepcopy(before)
-    machine.begin(CHANGES[change], carry)
-    assert same(before, copy)
-    changing = ("lo", "hi", "u", "r", *(("t",) if len(CHANGES[change].rebound) else ()))
-    for name in changing:
+    machine.begin(rows, carry)
+    if len(rows.remove):  # their boxes are kept apart
+        assert same(before._replace(lo=copy.lo, hi=copy.hi), copy)
+    else:
+        assert same(before, copy)
+    for name in ("u", "r", *(("t", "lo", "hi") if len(rows.rebound) else ())):
         assert not np.shares_memory(getattr(machine, name), getattr(before, name)), name
+    machine.restore(before)
+    assert same(machine.snapshot(rows.remove), copy)
+    machine.lo -= 1.0
+    assert np.array_equal(before.boxes()[0], copy.lo)
 
 
 def test_restore_brings_everything_back() -> None:
@@ -134,7 +140,6 @@ def test_restore_brings_everything_back() -> None:
     before = machine.snapshot()
     copy = deepcopy(before)  # the snapshot has the machine's own arrays, until `begin`
     machine.begin(boxes([3, 4]))
-    machine.lo[:] = -9.0
     machine.u += 1.0
     machine.r *= 2.0
     machine.b, machine.d = 5.0, 7.0

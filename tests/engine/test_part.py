@@ -11,6 +11,8 @@ from adiabat.engine import run, samples, screening
 from adiabat.engine.exchange import Stuck
 from adiabat.engine.machine import Machine
 from adiabat.engine.part import Part
+from adiabat.engine.run import Run
+from adiabat.engine.solver import Solver
 
 RNG = np.random.default_rng(3)
 N = 500
@@ -118,12 +120,23 @@ def test_updates_of_a_part_are_those_of_the_whole(
 def test_who_has_weight_is_asked_anew_after_a_part() -> None:
     """A later turn may move other rows, and the judge must hear of them."""
     machine = fitted()
-    machine.weighty = None  # as during an update
     part, rows = part_of(machine)
     with part:
         part.u[part.margin[0]] += 0.125
+    assert np.isin(np.flatnonzero(machine.u), machine.weighty).all()
     other = np.setdiff1d(np.arange(machine.n), rows)[0]
     machine.u[other] = 0.5
-    machine.samples.slots(machine.at[[other]])
-    slot = machine.samples.gram.slot_of[machine.at[other]]
-    assert machine.coefficients()[slot] == 0.5
+    solver = Solver(machine.samples.kernel, 1e-9)
+    solver.samples = machine.samples
+    solver.refresh([machine])
+    K = machine.samples.block(machine.at, machine.at)
+    np.testing.assert_allclose(machine.r, K @ machine.u + machine.b - machine.t, atol=1e-12)
+    machine.u[other] = 0.0
+    part, rows = part_of(machine)
+    with part:
+        pass
+    machine.u[other] = 0.5
+    run = Run(machine, 1e-9, np.array([other]), fresh=False, carried=True)
+    run.watched[:] = True
+    run.solve()  # on all rows
+    assert machine.weighty is None

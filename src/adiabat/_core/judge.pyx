@@ -243,12 +243,11 @@ cdef inline void add_row(Sums* s, Py_ssize_t lane, const Scales* by, double r, d
 
 def typical_target(const double[::1] t, double b):
     """The median of |t|, or |b| where that is 0."""
-    cdef Py_ssize_t i, n = t.shape[0]
-    cdef bint same = True
+    cdef Py_ssize_t i, n = t.shape[0], others = 0
     cdef double size = fabs(t[0]) if n else 0.0
     for i in range(n):
-        same = same and fabs(t[i]) == size
-    if not same:
+        others += 1 if fabs(t[i]) != size else 0
+    if others:
         size = float(np.median(np.abs(t)))
     return size if size > 0.0 else fabs(b)
 

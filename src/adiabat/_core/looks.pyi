@@ -1,24 +1,45 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.room import Leaving
 from adiabat.typing import FloatArray, IntArray
+
+class Marks(Protocol):
+    @property
+    def number(self) -> npt.NDArray[np.int16]: ...
+    @property
+    def apart(self) -> FloatArray: ...
+    @property
+    def rows(self) -> IntArray: ...
+    @property
+    def stands(self) -> npt.NDArray[np.int16]: ...
+    @property
+    def lines(self) -> IntArray: ...
+    @property
+    def blended(self) -> IntArray: ...
+    @property
+    def parts(self) -> npt.NDArray[np.int16]: ...
+    @property
+    def shares(self) -> FloatArray: ...
 
 class Looks:
     r: FloatArray
-    u: FloatArray
+    off: FloatArray
+    rows: IntArray
+    weights: FloatArray
     b: float
-    seen: FloatArray
-    slack: FloatArray
     drift: float
-    before: float
+    step: float
     computed: IntArray | None
     n_bounded: int
     furthest: float
     def __init__(self, r: FloatArray, u: FloatArray, b: float) -> None: ...
     def copy(self) -> Looks: ...
+    def renumber(self, leaving: Leaving) -> None: ...
     def changed(self, u: FloatArray) -> tuple[IntArray, FloatArray]: ...
     def look(
         self,
@@ -26,29 +47,34 @@ class Looks:
         moved: FloatArray,
         lines: IntArray,
         rows: IntArray,
+        change: FloatArray,
+        f: FloatArray,
         u: FloatArray,
         t: FloatArray,
         lo: FloatArray,
         hi: FloatArray,
         root: FloatArray,
         b: float,
-        marks: tuple[npt.NDArray[np.int16], FloatArray, npt.NDArray[np.int16], IntArray]
-        | None = None,
+        marks: Marks | None = None,
     ) -> IntArray: ...
-    def adopt(self, f: FloatArray, t: FloatArray, rows: IntArray) -> FloatArray: ...
-    def write_down(self, apart: FloatArray, rows: IntArray) -> None: ...
-    def stale(self, rows: IntArray) -> IntArray: ...
+    def adopt(
+        self, f: FloatArray, t: FloatArray, rows: IntArray, apart: FloatArray
+    ) -> FloatArray: ...
+    def conclude(self, computed: IntArray) -> None: ...
+    def follow_others(
+        self, rows: IntArray | slice, before: FloatArray, now: FloatArray
+    ) -> None: ...
+    def stale(self, rows: IntArray, apart: FloatArray) -> IntArray: ...
 
+def nonzeros(u: FloatArray) -> IntArray: ...
 def unbounded(
     r: FloatArray,
-    u: FloatArray,
     t: FloatArray,
     lo: FloatArray,
     hi: FloatArray,
     root: FloatArray,
     apart: FloatArray,
-    seen: FloatArray,
-    slack: FloatArray,
+    off: FloatArray,
     drift: float,
     size: float,
     b: float,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The nearest of some rows to others, by kernel values."""
+"""The nearest of some rows to others, by kernel values; who follows them."""
+
+import numpy as np
 
 cdef double EPSILON = 2.0 ** -52
 
@@ -33,3 +35,50 @@ def approach(const double[:, ::1] values, const double[::1] sizes, const double[
                     best, least = j, found
             if best >= 0:
                 square[rows[i]], number[rows[i]] = least, names[best]
+
+
+def among(const long long[::1] rows, const short[:, ::1] parts, const short[::1] names):
+    """Places of rows (-1: none) that have one of the names among their parts."""
+    cdef Py_ssize_t i, k, n = rows.shape[0], found = 0
+    cdef bint here
+    if parts.shape[0] != n:
+        raise ValueError("parts do not fit")
+    marked, out = np.zeros(1 << 15, dtype=np.uint8), np.empty(n, dtype=np.int64)
+    cdef unsigned char[::1] asked = marked
+    cdef long long[::1] places = out
+    for i in range(names.shape[0]):
+        if names[i] >= 0:
+            asked[names[i]] = 1
+    with nogil:
+        for i in range(n):
+            here = False
+            for k in range(parts.shape[1]):
+                if parts[i, k] >= 0 and asked[parts[i, k]]:
+                    here = True
+            if here and rows[i] >= 0:
+                places[found] = i
+                found += 1
+    return out[:found].copy()
+
+
+def places_of(const long long[::1] rows, const long long[::1] sought):
+    """Places in rows, which need not ascend, of those sought, which do."""
+    cdef Py_ssize_t i, low, high, middle, n = rows.shape[0], k = sought.shape[0], found = 0
+    cdef long long first = sought[0] if k else 0, last = sought[k - 1] if k else -1
+    out = np.empty(n, dtype=np.int64)
+    cdef long long[::1] places = out
+    with nogil:
+        for i in range(n):
+            if not first <= rows[i] <= last:
+                continue
+            low, high = 0, k
+            while low < high:
+                middle = (low + high) // 2
+                if sought[middle] < rows[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if sought[low] == rows[i]:
+                places[found] = i
+                found += 1
+    return out[:found].copy()

@@ -72,7 +72,7 @@ def start_inside(machine: Machine) -> None:
     # does to the row's own f
     unit = own + (typical_size(t) or 1.0) / (hi - lo)
     low, high = unit * at.to_lo <= at.below, unit * at.to_hi <= at.above
-    machine.u[fixed] = held
+    machine.u[fixed], machine.weighty = held, None
     machine.u[free] = np.where(low, lo, np.where(high, hi, np.clip(at.u, lo, hi)))
     machine.b = at.b
     inside = np.flatnonzero(~low & ~high)

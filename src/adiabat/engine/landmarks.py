@@ -9,14 +9,15 @@ without one has phi = 0 for its landmark, whose f never changes: the distance is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.looks import Looks
-from adiabat._core.nearest import approach
+from adiabat._core.nearest import approach, places_of
 from adiabat._core.room import Leaving, Room
+from adiabat.engine.blends import Blends, blend
 from adiabat.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -38,6 +39,19 @@ TINY = float(np.finfo(np.float64).tiny)
 _BY_ROW = ("number", "apart", "stands")
 
 
+class Marks(NamedTuple):
+    """Landmarks as the judge takes them (`Looks.look`)."""
+
+    number: npt.NDArray[np.int16]
+    apart: FloatArray
+    rows: IntArray
+    stands: npt.NDArray[np.int16]
+    lines: IntArray
+    blended: IntArray
+    parts: npt.NDArray[np.int16]
+    shares: FloatArray
+
+
 class Landmarks:
     """By row: the number of its landmark or 0, its distance, and its own number if it is one."""
 
@@ -45,10 +59,9 @@ class Landmarks:
         self.number: npt.NDArray[np.int16] = np.zeros(len(root), dtype=np.int16)
         self.apart = root.copy()
         self.stands: npt.NDArray[np.int16] = np.zeros(len(root), dtype=np.int16)
-
-    def rows(self) -> IntArray:
-        """The rows that are landmarks."""
-        return np.flatnonzero(self.stands > 0)
+        self.rows: IntArray = np.empty(0, dtype=np.int64)  # that are landmarks
+        self.n_followed = 0  # landmarks up to this number may be followed alone
+        self.blends = Blends()  # rows that follow several, and have the number 0
 
     def extended(self, room: Room, root: FloatArray) -> Landmarks:
         """The same with more rows at the end, without a landmark."""
@@ -61,12 +74,27 @@ class Landmarks:
     def remove(self, leaving: Leaving, looks: Looks | None, root: FloatArray) -> None:
         """Take rows out; those beside a landmark that goes have none from now on."""
         left = self.stands[leaving.gone]
-        if left.any():
-            rows = np.flatnonzero(np.isin(self.number, left[left > 0]))
-            if looks is not None:
-                looks.write_down(self.apart, rows)
-            self.number[rows], self.apart[rows] = 0, root[rows]
+        left = left[left > 0]
+        if len(left):
+            blends = self.blends
+            gone = blends.of(left)
+            rows, parts = blends.rows[gone], blends.parts[gone, 0]
+            self._follow(looks, rows, parts, blends.single[gone])
+            blends.drop(gone)
+            left = left[left <= self.n_followed]
+            if len(left):
+                rows = np.flatnonzero(np.isin(self.number, left))
+                self._follow(looks, rows, 0, root[rows])
+        self.rows = np.delete(self.rows, places_of(self.rows, leaving.gone))
+        leaving.renumber(self.rows)
+        self.blends.remove(leaving)
         leaving.close(self, _BY_ROW)
+
+    def _follow(self, looks: Looks | None, rows: IntArray, number: Any, apart: FloatArray) -> None:
+        """Let rows follow other landmarks, of these numbers and as far from them."""
+        if looks is not None:
+            looks.follow_others(rows, self.apart[rows], apart)
+        self.number[rows], self.apart[rows] = number, apart
 
 
 def place_landmarks(machine: Machine, looks: Looks) -> Landmarks:
@@ -92,6 +120,25 @@ def place_landmarks(machine: Machine, looks: Looks) -> Landmarks:
                 samples.block(at[rows], at[chosen]), own[at[rows]], own[at[chosen]], ROUNDINGS,
                 rows, marks.stands[chosen], square, marks.number,
             )  # fmt: skip
-    marks.apart = np.sqrt(square)
-    looks.write_down(machine.root, np.arange(machine.n))
+    marks.apart, marks.rows = np.sqrt(square), np.flatnonzero(marks.stands > 0)
+    marks.n_followed = int(marks.stands.max(initial=0))
+    looks.follow_others(slice(None), machine.root, marks.apart)
     return marks
+
+
+def blend_landmarks(machine: Machine, marks: Landmarks, looks: Looks, rows: IntArray) -> None:
+    """Let rows follow blends of landmarks, support vectors among these."""
+    number, weighty = marks.n_followed, machine.rows_with_weight()
+    if number == 0:
+        return
+    new = weighty[marks.stands[weighty] == 0][:LANDMARKS]
+    marks.stands[new] = number + 1 + np.arange(len(new))
+    marks.rows = np.flatnonzero(marks.stands > 0)
+    rows = rows[(marks.stands[rows] == 0) & (machine.u[rows] == 0.0)]
+    given = marks.number, marks.rows, marks.stands[marks.rows]
+    marks.blends, apart = blend(machine.samples, machine.at, rows, *given)
+    nearer = apart < marks.apart[marks.blends.rows]
+    marks.blends.drop(~nearer)
+    rows = marks.blends.rows[nearer]
+    looks.follow_others(rows, marks.apart[rows], apart[nearer])
+    marks.number[rows], marks.apart[rows] = 0, apart[nearer]

@@ -41,6 +41,7 @@ from adiabat.engine.noise import (
     EPSILON,
     FEWEST,
     ROUNDINGS,
+    absolute_sums,
     holders_of,
     noise,
     usual_diagonal,
@@ -67,14 +68,12 @@ JUDGED = 32.0
 FINE = 1e-10
 # A violation above this part of a target is not looked at for rounding: the machine is solved.
 SEEN = 1e-6
-# Kernel values gathered at a time (32 MB).
-BLOCK_ENTRIES = 4_000_000
 
 NO_KERNEL: FloatArray = np.empty((0, 0))
 #: Arrays of a machine with an entry for each row, and of what the judge knows of them.
 BY_ROW = ("at", "t", "lo", "hi", "u", "held_r", "root", "in_margin")
-LOOKED = ("r", "u", "seen", "slack")
-#: Those told of a new row; those that change where a snapshot holds them, t if the row stays.
+LOOKED = ("r", "off")
+#: Those told of a new row; those that change where a snapshot holds them, u alone if no box moves.
 NEW = ("at", "t", "lo", "hi", "u", "root", "in_margin")
 CHANGING = ("t", "lo", "hi", "u")
 SINGLE = ("b", "verdict", "typical", "common", "judged_by_sizes", "strength_seen", "small_shift")
@@ -103,7 +102,7 @@ class Machine:
         self.judged_by_sizes = False  # whether the judge had to be told the sizes of f
         self.strength_seen = np.inf  # sum sqrt(k) |u| when b was last centred
         self.before: Before | None = None
-        self.weighty: IntArray | None = None  # rows with weight, between updates; None within one
+        self.weighty: IntArray | None = None  # rows, all with weight among them, if they are known
         self.straight = Straight()
         self._room = Room()
 
@@ -146,17 +145,14 @@ class Machine:
 
     # -- all or nothing --------------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
-        """The state to come back to, in the machine's own arrays: `begin` replaces what changes."""
-        return Snapshot(
-            self.at, self.t, self.lo, self.hi, self.u, self.held_r, self.margin.copy(), self.b,
-            self.d, self.verdict, self.looks, self.is_bounded, self.small_shift, self.landmarks,
-        )  # fmt: skip
+    def snapshot(self, remove: IntArray = NO_ROWS) -> Snapshot:
+        """The state to come back to after a change that removes these rows."""
+        return Snapshot.of(self, remove)
 
     def restore(self, saved: Snapshot) -> None:
         """Come back to a saved state."""
         self.at, self.t = saved.at.copy(), saved.t.copy()
-        self.lo, self.hi = saved.lo.copy(), saved.hi.copy()
+        self.lo, self.hi = saved.boxes()
         self.u, self.r = saved.u.copy(), saved.r.copy()
         self.b, self.d, self.verdict = saved.b, saved.d, saved.verdict
         self.small_shift, self.landmarks = saved.small_shift, saved.landmarks
@@ -224,14 +220,15 @@ class Machine:
         first, rows = self.n, change.rebound
         at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
         self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
+        if len(rows) or change.add_u is not None:  # other rows may get weight
+            self.weighty = None
         self._append(change, None, copied=True)
-        self.weighty = None
         self.lo[change.remove] = self.hi[change.remove] = 0.0
         if len(rows):
             self.lo[rows], self.hi[rows] = change.rebound_lo, change.rebound_hi
             self.r[rows] += self.t[rows] - change.rebound_t
             self.t[rows] = change.rebound_t
-        if self.n > first or len(rows):
+        if len(rows) or np.any(np.abs(change.add_t) != self.common):
             self._measure_targets()
         if len(rows):
             self.looks = None
@@ -263,7 +260,8 @@ class Machine:
         if r is None and change.add_u is None:
             r = self.residuals_of(change)
         new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
-        self._room.extend_all(self, NEW, new, CHANGING[not len(change.rebound) :] if copied else ())
+        changing = CHANGING if len(change.rebound) else CHANGING[-1:]
+        self._room.extend_all(self, NEW, new, changing if copied else ())
         if r is None:  # f has terms of new rows as well
             r = self.samples.weigh(self.coefficients(), change.add_at) + self.b - change.add_t
         looked = self._is_looked_at()
@@ -272,7 +270,7 @@ class Machine:
         if self.looks is not None:
             self.looks = self.looks.copy()  # what the judge has not computed, it does at the next
             self.looks.computed = None
-            known = r, start, np.full(added, -np.inf), np.zeros(added)
+            known = r, np.full(added, np.inf)
             self._room.extend_all(self.looks, LOOKED, known, LOOKED if copied else ())
             self.held_r = self.looks.r if looked else self.held_r
         if self.landmarks is not None and added:
@@ -286,7 +284,7 @@ class Machine:
         """Rows without weight come, with these residuals, and go; nothing else changes."""
         if len(change.add_at):
             self._append(change, r, copied=False)
-        self.finish(change.remove, self.weighty)
+        self.finish(change.remove)
 
     def _measure_targets(self) -> None:
         """The size of a target, and whether all have it."""
@@ -305,16 +303,15 @@ class Machine:
         change[rows] = u - self.u[rows]
         if change.any():
             self.r += self.samples.weigh(self.coefficients(change), self.at)
-            self.u[rows] = u
+            self.u[rows], self.weighty = u, None
 
-    def finish(self, gone: IntArray, weighty: IntArray | None = None) -> None:
-        """Take out rows whose u was brought to 0; `weighty` have weight, if that is known."""
-        self.before = None
+    def finish(self, gone: IntArray) -> None:
+        """Take out rows whose u was brought to 0."""
+        self.before, self.weighty = None, self.rows_with_weight()
         if len(gone):
             leaving = self.straight.leave(ascending(gone), self.n)
-            for rows in (self.factor.rows, weighty):
-                if rows is not None:
-                    leaving.renumber(rows)
+            for rows in (self.factor.rows, self.weighty):
+                leaving.renumber(rows)
             if self.verdict.worst >= 0:
                 worst = np.array([self.verdict.worst])
                 leaving.renumber(worst)
@@ -326,11 +323,11 @@ class Machine:
             leaving.close(self, [name for name in BY_ROW if not (looked and name == "held_r")])
             if self.looks is not None:
                 leaving.close(self.looks, LOOKED)
+                self.looks.renumber(leaving)
                 self.looks.computed = None
                 self.held_r = self.looks.r if looked else self.held_r
             if self.common < 0.0 or self.n == 0:
                 self._measure_targets()
-        self.weighty = np.flatnonzero(self.u != 0.0) if weighty is None else weighty
 
     # -- kernel and weights ----------------------------------------------------------------------
 
@@ -341,8 +338,7 @@ class Machine:
     def coefficients(self, values: FloatArray | None = None) -> FloatArray:
         """Weights (or other values by row) summed by slot of their sample."""
         values = self.u if values is None else values
-        known = self.weighty if values is self.u else None
-        rows = np.flatnonzero(values != 0.0) if known is None else known
+        rows = self.rows_with_weight() if values is self.u else np.flatnonzero(values != 0.0)
         sums = self.samples.gram.collect(values[rows], self.at[rows])
         if sums is None:
             self.samples.slots(self.at[rows[values[rows] != 0.0]])
@@ -350,19 +346,18 @@ class Machine:
         assert sums is not None
         return sums
 
+    def rows_with_weight(self) -> IntArray:
+        """The rows that carry weight."""
+        rows = self.weighty
+        return np.flatnonzero(self.u != 0.0) if rows is None else rows[self.u[rows] != 0.0]
+
     def sizes(self, rows: IntArray | None = None) -> FloatArray:
         """Sums |k(x, z) u| of the terms of f, at all rows or some."""
         at = self.at if rows is None else self.at[rows]
         if self.samples.kernel.is_nonnegative:
             return self.samples.weigh(self.coefficients(np.abs(self.u)), at)
-        out = np.empty(len(at))
-        weighty = np.flatnonzero(self.u != 0.0)
-        weight = np.abs(self.u[weighty])
-        step = max(1, BLOCK_ENTRIES // max(1, len(weighty)))
-        for start in range(0, len(at), step):
-            part = slice(start, start + step)
-            out[part] = np.abs(self.samples.values(at[part], self.at[weighty])) @ weight
-        return out
+        weighty = self.rows_with_weight()
+        return absolute_sums(self.samples.values, at, self.at[weighty], self.u[weighty])
 
     def units(self, rows: IntArray | None = None) -> FloatArray:
         """The size of a row's target, or a typical one if that is larger; of all rows or some."""
@@ -407,7 +402,8 @@ class Machine:
 
     def strength(self) -> tuple[float, float]:
         """A bound on sum |k u| where k(x, x) = 1; and the least size that rounding goes by."""
-        strength = strength_of(self.root, self.u)
+        rows = slice(None) if self.weighty is None else self.weighty
+        strength = strength_of(self.root[rows], self.u[rows])
         return strength, self._usual_root * strength
 
     @property

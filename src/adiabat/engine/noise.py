@@ -7,6 +7,7 @@ coarser than that, and then stands for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ AIM, FEWEST, ROUNDINGS = 0.1, 4.0, 64.0
 EPSILON = float(np.finfo(np.float64).eps)
 # MARGIN rows whose rounding is that of b.
 MOST_HOLDERS = 32
+# Kernel values gathered at a time (32 MB).
+BLOCK_ENTRIES = 4_000_000
 
 
 def noise(
@@ -46,3 +49,18 @@ def usual_diagonal(root: FloatArray) -> float:
 def holders_of(margin: IntArray, n: int) -> IntArray:
     """Which of n rows hold b, so that it carries their rounding."""
     return margin[:MOST_HOLDERS] if len(margin) else np.arange(n)
+
+
+def absolute_sums(
+    values: Callable[[IntArray, IntArray], FloatArray],
+    at: IntArray,
+    owners: IntArray,
+    u: FloatArray,
+) -> FloatArray:
+    """Sums |k(x, z) u_z| at samples; `values` gives kernel values of some with the owners of u."""
+    out, weight = np.empty(len(at)), np.abs(u)
+    step = max(1, BLOCK_ENTRIES // max(1, len(owners)))
+    for start in range(0, len(at), step):
+        part = slice(start, start + step)
+        out[part] = np.abs(values(at[part], owners)) @ weight
+    return out

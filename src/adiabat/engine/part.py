@@ -55,4 +55,5 @@ class Part(Machine):
         machine, members = self._machine, self.factor.rows
         members[:] = self._rows[members]
         machine.u[self._rows], machine.in_margin[self._rows] = self.u, self.in_margin
+        machine.weighty = self._rows
         machine.b = self.b

@@ -91,6 +91,7 @@ class Path:
     def follow(self) -> None:
         """Go all the way; `completed` says whether the end was reached within the bound on work."""
         machine = self.machine
+        machine.weighty = None
         goal = machine.t, machine.lo, machine.hi
         self._go_back()
         try:

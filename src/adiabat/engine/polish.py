@@ -15,7 +15,8 @@ import numpy as np
 
 from adiabat._core.conditions import within
 from adiabat._core.twofold import weighted_sums
-from adiabat.engine.machine import BLOCK_ENTRIES, FINE, Machine
+from adiabat.engine.machine import FINE, Machine
+from adiabat.engine.noise import BLOCK_ENTRIES
 from adiabat.typing import FloatArray
 
 # Solves at most.
@@ -33,7 +34,7 @@ def polish(machine: Machine) -> bool:
     if not machine.factor.holds_b() or within(machine.r, machine.t, margin, unit, FINE):
         return False
     lo, hi = machine.lo[margin], machine.hi[margin]
-    before, best = None, np.inf
+    before, best, machine.weighty = None, np.inf, None
     for _ in range(SOLVES):
         r, missing = _exactly(machine)
         off = max(float(np.abs(r).max()), abs(missing))
@@ -50,7 +51,7 @@ def polish(machine: Machine) -> bool:
 
 def _exactly(machine: Machine) -> tuple[FloatArray, float]:
     """Residuals of MARGIN, and what the sum of u lacks, from sums that round once."""
-    margin, weighty = machine.margin, np.flatnonzero(machine.u != 0.0)
+    margin, weighty = machine.margin, machine.rows_with_weight()
     u = machine.u[weighty]
     # f - t once more as a sum: b and -t are terms like the others, only not to be rounded first
     start = np.full(len(margin), machine.b)

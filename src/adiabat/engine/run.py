@@ -147,7 +147,7 @@ class Run:
 
         Where few rows carry weight, few of the violators will, and one settles many like it.
         """
-        watched, weighty = int(self.watched.sum()), nonzero(self.machine.u)
+        watched, weighty = int(self.watched.sum()), self._n_weighty()
         return max(SUBSET_LEAST, min(GROWTH * watched, max(self._subset(), GROWTH_EACH * weighty)))
 
     def _is_small(self) -> bool:
@@ -158,11 +158,16 @@ class Run:
     def _is_bounded(self) -> bool:
         """Whether weights at a bound outnumber the margin."""
         margin = len(self.machine.margin)
-        return nonzero(self.machine.u) - margin >= margin
+        return self._n_weighty() - margin >= margin
+
+    def _n_weighty(self) -> int:
+        """How many rows carry weight."""
+        machine = self.machine
+        return nonzero(machine.u if machine.weighty is None else machine.u[machine.weighty])
 
     def _weighty_part(self) -> float:
         """The part of the rows that will get weight, estimated from those seen so far."""
-        return nonzero(self.machine.u) / max(1, int(self.watched.sum()))
+        return self._n_weighty() / max(1, int(self.watched.sum()))
 
     def _is_affordable(self) -> bool:
         """Whether a coarse step of all rows is affordable.
@@ -181,7 +186,7 @@ class Run:
     def _is_low_rank(self) -> bool:
         """Few rows are in the margin, most weights at a bound: rounds in blocks overshoot there."""
         margin, factor = len(self.machine.margin), self.machine.factor
-        weighty = nonzero(self.machine.u)
+        weighty = self._n_weighty()
         if not 0 < margin <= weighty // WEAK_MARGIN:
             return False
         is_small = margin < LARGE_MARGIN and margin <= weighty // SMALL_MARGIN
@@ -193,7 +198,7 @@ class Run:
             # else the path goes first, or blocks
             many = MOVED_PART * self.n_moving > len(self.machine.margin)
             return not self._is_few() or (self.carried and many)
-        many = self.machine.d == 0.0 and self.n_moving >= nonzero(self.machine.u)
+        many = self.machine.d == 0.0 and self.n_moving >= self._n_weighty()
         return many and self._is_bounded() and self._is_small()
 
     def _grows_in_pairs(self) -> bool:
@@ -223,7 +228,7 @@ class Run:
 
         Whether so many steps were enough.
         """
-        self.machine.in_part = False
+        self.machine.in_part, self.machine.weighty = False, None
         try:
             self._descend_on(self.machine, self.watched, steps)
         except Stuck:
@@ -241,12 +246,13 @@ class Run:
             self.watched[:] = True
         try:
             if machine.in_part and machine.factor.holds_b() and not self.watched.all():
-                rows = np.flatnonzero(self.watched | machine.in_margin | (machine.u != 0.0))
+                rows = self._rows_to_solve()
                 with Part(machine, rows) as part:
                     watched = self.watched[rows]
                     self._exchange_on(part, watched)
                 self.watched[rows] = watched
             else:
+                machine.weighty = None
                 machine.held_r = machine.held_r.copy() if machine.in_part else machine.held_r
                 self._exchange_on(machine, self.watched)
             if self.fresh and self.best == np.inf:
@@ -257,13 +263,20 @@ class Run:
         except Stuck:
             self.stuck = True  # the full check may still pass
 
+    def _rows_to_solve(self) -> IntArray:
+        """Rows that are watched, or in the margin, or carry weight, ascending."""
+        watched = self.watched.copy()
+        watched[self.machine.margin] = True
+        watched[self.machine.rows_with_weight()] = True
+        return np.flatnonzero(watched)
+
     def _choose_columns(self) -> None:
         """After a first part of the rows: if many carry weight, columns have values for all rows.
 
         Most residuals would else be computed from features in every update.
         """
         machine = self.machine
-        if machine.n < MANY_ROWS and MANY_WEIGHTS * nonzero(machine.u) > int(self.watched.sum()):
+        if machine.n < MANY_ROWS and MANY_WEIGHTS * self._n_weighty() > int(self.watched.sum()):
             machine.samples.complete()
 
     def _exchange_on(self, machine: Machine, watched: BoolArray) -> None:

@@ -38,7 +38,7 @@ READ_ENTRIES = 1 << 20
 # Samples of a fit from which on columns have values for some of them only.
 LINED = 20_000
 # Lines are dropped once they are more than one for so many samples, down to one for LEFT_LINES.
-MOST_LINES, LEFT_LINES = 9, 12
+MOST_LINES, LEFT_LINES = 18, 24
 # So many values read between two tidyings, for each that columns would hold, are read often.
 OFTEN = 2
 # Samples up to which a fit gives each a column, with weight or without.

@@ -8,20 +8,20 @@ knows r of these rows to that bound, watches few of them, and asks for what it w
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from adiabat._core.looks import Looks
-from adiabat.engine.landmarks import TINY, place_landmarks
+from adiabat.engine.landmarks import TINY, Landmarks, Marks, blend_landmarks, place_landmarks
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import LEFT_LINES
-from adiabat.typing import BoolArray
+from adiabat.typing import BoolArray, IntArray
 
 # Rows from which on the judge may bound some; with fewer, to compute all costs as little.
 SCREENED = 20_000
 # If more than this part is not bounded, all are computed.
 MOST_DOUBTFUL = 0.25
+# One row in so many follows a blend of landmarks: those that may come to the margin first.
+BLENDED = 12
 # Rows that the next look would ask for are kept, unless they are more than one in so many.
 MANY = 32
 
@@ -35,27 +35,30 @@ def start_looking(machine: Machine) -> None:
 def look(machine: Machine) -> bool:
     """Residuals by the judge, those that are not bounded; False if all are to be computed."""
     looks, samples = machine.looks, machine.samples
+    machine.weighty = None  # who has weight is asked anew
     if looks is None or not machine.in_part:
         return False
-    gram, at = samples.gram, machine.at
-    rows, change = looks.changed(machine.u)
+    gram, at, u = samples.gram, machine.at, machine.u
+    rows, change = looks.changed(u)
     samples.slots(at[rows])
-    weights = machine.coefficients()
-    moved = gram.collect(change, at[rows])
-    assert moved is not None
-    marks = _marks(machine)
+    weights, moved = (gram.collect(values, at[rows]) for values in (u[rows], change))
+    assert weights is not None and moved is not None
+    lines, marks = gram.lines(at[rows]), _marks(machine)
+    problem = machine.t, machine.lo, machine.hi, machine.root
+    f = samples.judged(weights, at[rows])
     doubtful = looks.look(
-        gram.panels, moved, gram.lines(at[rows]), rows, machine.u, machine.t, machine.lo,
-        machine.hi, machine.root, machine.b, marks,
+        gram.panels, moved, lines, rows, change, f, u, *problem, machine.b, marks
     )  # fmt: skip
     if len(doubtful) > MOST_DOUBTFUL * machine.n and not samples.in_lines:
         return False
-    apart = machine.root if marks is None else marks[1]
+    apart = machine.root if marks is None else marks.apart
     # those that another look, in which w moves as far, would ask for as well
-    near = np.abs(looks.r[doubtful]) <= apart[doubtful] * (looks.drift - looks.before)
+    near = np.abs(looks.r[doubtful]) <= apart[doubtful] * looks.step
     if np.count_nonzero(near) <= machine.n // MANY:
         samples.draw(at[doubtful[near]])
-    looks.adopt(samples.judged(weights, at[doubtful]), machine.t, doubtful)
+    looks.adopt(samples.judged(weights, at[doubtful]), machine.t, doubtful, apart)
+    machine.weighty = looks.rows
+    looks.conclude(np.sort(np.concatenate([rows, doubtful])))
     machine.is_bounded = looks.n_bounded > 0
     # who reads residuals that are bounded reads, and changes, computed ones instead
     machine.held_r = looks.r if machine.is_bounded else looks.r.copy()
@@ -67,31 +70,42 @@ def prepare_to_look(machine: Machine) -> None:
     looks, samples = machine.looks, machine.samples
     if looks is None or not samples.in_lines:
         return
-    machine.landmarks = place_landmarks(machine, looks)
+    machine.landmarks = marks = place_landmarks(machine, looks)
+    blend_landmarks(machine, marks, looks, _first_to_come(looks, marks, machine.n // BLENDED))
+    samples.draw(machine.at[_first_to_come(looks, marks, machine.n // LEFT_LINES)])
+    samples.draw(machine.at[marks.rows])
+
+
+def _first_to_come(looks: Looks, marks: Landmarks, count: int) -> IntArray:
+    """So many rows that the least change of w may bring to r = 0."""
     with np.errstate(over="ignore"):  # infinite is far
-        reach = np.abs(looks.r) / np.maximum(machine.landmarks.apart, TINY)
-    some = machine.n // LEFT_LINES
-    samples.draw(machine.at[np.argpartition(reach, some)[:some]])
-    samples.draw(machine.at[machine.landmarks.rows()])
+        reach = np.abs(looks.r) / np.maximum(marks.apart, TINY)
+    return np.argpartition(reach, count)[:count]
 
 
-def _marks(machine: Machine) -> Any:
+def _marks(machine: Machine) -> Marks | None:
     """Landmarks as the judge takes them."""
     marks, samples = machine.landmarks, machine.samples
     if marks is None:
         return None
-    rows = marks.rows()
+    rows = marks.rows
     samples.draw(machine.at[rows])
     lines = samples.gram.lines(machine.at[rows])
     order = np.argsort(lines)  # as they stand in memory
-    return marks.number, marks.apart, marks.stands[rows[order]], lines[order]
+    blends = marks.blends
+    return Marks(
+        marks.number, marks.apart, rows[order], marks.stands[rows[order]], lines[order],
+        blends.rows, blends.parts, blends.shares,
+    )  # fmt: skip
 
 
 def compute_watched(machine: Machine, watched: BoolArray) -> None:
     """Residuals of watched rows, as of now, before the machine moves."""
-    if machine.looks is None or not machine.in_part:
+    looks, samples = machine.looks, machine.samples
+    if looks is None or not machine.in_part:
         return
-    rows, samples = machine.looks.stale(np.flatnonzero(watched)), machine.samples
+    apart = machine.root if machine.landmarks is None else machine.landmarks.apart
+    rows = looks.stale(np.flatnonzero(watched), apart)
     samples.draw(machine.at[rows])
     f = samples.judged(machine.coefficients(), machine.at[rows])
-    machine.held_r[rows] = machine.looks.adopt(f, machine.t, rows)
+    machine.held_r[rows] = looks.adopt(f, machine.t, rows, apart)

@@ -110,7 +110,9 @@ class Step:
         if moving:
             self._blas.take()
         held = solver.machines
-        self._saved = {key: held[key].snapshot() if key in held else None for key in moving}
+        self._saved = {
+            key: held[key].snapshot(moving[key].remove) if key in held else None for key in moving
+        }
         n_rows = sum([machine.n for machine in held.values()])
         n_rows += sum([len(change.add_at) for change in changes.values()])
         self._n_changed = sum([change.size for change in changes.values()])
@@ -181,7 +183,7 @@ class Solver:
         to the old weights. If some rows are hidden by the shift, all ways are tried with another.
         """
         if saved is None:
-            saved = {key: self.machines[key].snapshot() for key in changes}
+            saved = {key: self.machines[key].snapshot(changes[key].remove) for key in changes}
         other = "exchange" if method == "path" else "path"
         first = any(one is not None and one.small_shift for one in saved.values())
         for small_shift, way in product((first, not first), (method, other, ANEW)):

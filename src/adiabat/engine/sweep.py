@@ -88,7 +88,7 @@ class Sweep:
         u = self.C * np.where(side < 0, self._unit_lo, self._unit_hi)
         u[inside] = self.C * self._pivots.z[1 + self._tableau.place[inside]]
         machine.u = np.clip(u, machine.lo, machine.hi)  # by rounding they may be outside
-        machine.b = self.C * (self._b + float(self._pivots.z[0]))
+        machine.b, machine.weighty = self.C * (self._b + float(self._pivots.z[0])), None
         machine.refactor(inside)
 
     def _sides(self) -> npt.NDArray[np.int8]:
