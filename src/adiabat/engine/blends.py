@@ -122,7 +122,7 @@ def _distances(
     except np.linalg.LinAlgError:
         shares = np.zeros_like(K)
     total = np.abs(shares).sum(axis=1)
-    square: FloatArray = own - 2.0 * np.sum(shares * K, axis=1) + np.sum((shares @ G) * shares, axis=1)
+    square: FloatArray = own - np.sum(shares * (2.0 * K - shares @ G), axis=1)
     rounding = ROUNDINGS * EPSILON * (own + largest * (1.0 + total) ** 2)
     alone = own - 2.0 * K[:, 0] + G[0, 0]
     apart: FloatArray = np.sqrt(np.maximum(square, 0.0) + rounding)
