@@ -242,7 +242,7 @@ class Solver:
             self._wake_threads()
             may_bound = not (along_path or self._is_fork)
             machine.in_part = may_bound and not (fresh or carried)
-            runs.append(run := Run(machine, self.tol, touched, fresh, carried))
+            runs.append(run := Run(machine, self.tol, touched, fresh, carried, info.progress))
             machine.in_part = may_bound and (machine.in_part or self.samples.in_lines)
             starts = (fresh or run.coarse) and not along_path and applies(machine)
             if starts and (fresh or not run.descend(pairs_worth(machine))):
@@ -294,7 +294,8 @@ class Solver:
         if len(coarse) > 1:
             rows = [run.machine.at[run.machine.u != 0.0] for run in coarse]
             self.samples.slots(np.unique(np.concatenate(rows)))
-        for run in runs:
+        for number, run in enumerate(runs, 1):
+            run.place = number, len(runs)
             run.solve()
 
     def _wake_threads(self) -> None:
@@ -304,6 +305,7 @@ class Solver:
     def _follow(self, key: Key, run: Run, trace: bool, info: SolveInfo) -> None:
         """Along the path; what it leaves undone, exchange finishes."""
         path = Path(run.machine, self.tol, trace)
+        path.progress = run.progress
         path.follow()
         run.left_undone = not path.completed
         info.breakpoints += path.breakpoints

@@ -48,7 +48,7 @@ from adiabat.estimators.what_if.preview import preview
 from adiabat.estimators.what_if.results import Influence, LeaveOut, Preview
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel, make_kernel
-from adiabat.logs import log_update
+from adiabat.logs import listen, log_update
 from adiabat.retention import Policy
 from adiabat.typing import FloatArray, IntArray
 
@@ -520,7 +520,7 @@ class KernelMachine(SampleKeeper[Model]):
         n_revised: int = 0,
     ) -> None:
         """Go to the optimum after a checked change, with the policy, and adopt it."""
-        step.require(model, self.tol)
+        step.require(model, self, started)
         policy = self.retain if n_added else None
         if policy is not None and policy.timing == "together":
             change, n_left = with_leaving(model, change, policy)
@@ -554,11 +554,13 @@ class KernelMachine(SampleKeeper[Model]):
             certificate=self._certify(afresh=False),
             trace=list(info.traces.values()) if trace else None,
         )
-        log_update(type(self).__name__, len(model), self.last_update_)
+        log_update(type(self).__name__, len(model), self.last_update_, info.progress)
 
     def _certify(self, afresh: bool) -> Certificate:
         policy = "" if self.retain is None else repr(self.retain)
-        return certify(self._model, self._held_fixed(), afresh, policy)
+        verbose = getattr(self, "verbose", False)
+        progress = listen(type(self).__name__, time.perf_counter(), verbose) if afresh else None
+        return certify(self._model, self._held_fixed(), afresh, policy, progress)
 
     def _decide(self, X: Any) -> FloatArray:
         """Decision values of every machine at new rows."""
@@ -600,7 +602,7 @@ class KernelMachine(SampleKeeper[Model]):
     ) -> None:
         """Go to the optimum under other parameters, and hold them."""
         model = self._model
-        step.require(model, self.tol)
+        step.require(model, self, started)
         self._hold_parameters()
         change = SampleChange(formulation=formulation)
         if kernel is not None and not kernel.equals(model.kernel):

@@ -29,9 +29,9 @@ class OneClassSVM(LibsvmParameters, NoveltyDetector):
     ----------
     nu : float, default=0.5
         The part of the samples, above 0 and at most 1.
-    kernel, degree, gamma, coef0, tol, solver, retain
+    kernel, degree, gamma, coef0, tol, solver, retain, verbose
         As in :class:`adiabat.SVC`.
-    shrinking, cache_size, verbose, max_iter
+    shrinking, cache_size, max_iter
         Taken for scikit-learn's sake; they change nothing. `max_iter` below 1,000 is refused: a fit
         ends at the optimum.
 

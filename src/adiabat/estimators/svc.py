@@ -84,7 +84,9 @@ default="rbf"
     retain : adiabat.retention.Policy, optional
         Which samples stay when others are learned, such as ``Window(1000)``; all by default. The
         model is the optimum on those it holds.
-    shrinking, cache_size, verbose, max_iter
+    verbose : bool or int, default=False
+        Whether calls that take more than a second print how far they are, once a second.
+    shrinking, cache_size, max_iter
         Taken for scikit-learn's sake; they change nothing. `max_iter` below 1,000 is refused: a fit
         ends at the optimum.
     break_ties : bool, default=False

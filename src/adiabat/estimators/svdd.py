@@ -32,7 +32,7 @@ class SVDD(NoveltyDetector):
     ----------
     C : float, default=0.1
         Price of a sample outside; 1 or more leaves none outside.
-    kernel, degree, gamma, coef0, tol, solver, retain
+    kernel, degree, gamma, coef0, tol, solver, retain, verbose
         As in :class:`adiabat.SVC`.
 
     Attributes
@@ -66,6 +66,7 @@ class SVDD(NoveltyDetector):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
         **KERNEL_CONSTRAINTS,
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -78,6 +79,7 @@ class SVDD(NoveltyDetector):
         tol: float = 1e-9,
         solver: str = "auto",
         retain: Policy | None = None,
+        verbose: bool | int = False,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -87,6 +89,7 @@ class SVDD(NoveltyDetector):
         self.tol = tol
         self.solver = solver
         self.retain = retain
+        self.verbose = verbose
 
     @property
     def radius_(self) -> float:

@@ -43,9 +43,9 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
         no function fits so closely are refused.
     epsilon : float, default=0.1
         Half the width of the tube within which deviations cost nothing; at least 0.
-    kernel, degree, gamma, coef0, tol, solver, retain
+    kernel, degree, gamma, coef0, tol, solver, retain, verbose
         As in :class:`adiabat.SVC`.
-    shrinking, cache_size, verbose, max_iter
+    shrinking, cache_size, max_iter
         Taken for scikit-learn's sake; they change nothing. `max_iter` below 1,000 is refused: a fit
         ends at the optimum.
 

@@ -28,6 +28,7 @@ from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.naming import name_traces, named_by_id
 from adiabat.estimators.kernel.persistence import pack, unpack
 from adiabat.estimators.kernel.plan import Plan
+from adiabat.logs import Progress, listen
 
 
 class Transaction(all_or_nothing):
@@ -41,11 +42,14 @@ class Transaction(all_or_nothing):
         self._former: dict[str, Any] | None = None  # the model before the first of several parts
         self._n_parts = 0
         self._tol: float | None = None
+        self._progress: Progress | None = None
 
-    def require(self, model: Model, tol: float) -> None:
-        """Judge the model by a tolerance from now on."""
+    def require(self, model: Model, estimator: Any, started: float) -> None:
+        """Judge the model by the tolerance of its estimator, who is told how far the update is."""
         self._model, self._tol = model, model.tol
-        model.tol = tol
+        model.tol = estimator.tol
+        verbose = getattr(estimator, "verbose", False)
+        self._progress = listen(type(estimator).__name__, started, verbose)
 
     def solve(
         self, model: Model, change: SampleChange, method: str = "auto", trace: bool = False
@@ -53,6 +57,7 @@ class Transaction(all_or_nothing):
         """Go to the optimum after a change; nothing is committed yet."""
         self._plan = plan = Plan(model, change)
         self._step = step = plan.solver.changing()
+        step.info.progress = self._progress
         new = step.add(plan.X)
         # there is no path of optima from kernel to kernel: a traced one starts from no weights
         rows = plan.row_changes(new, warm=not trace)
