@@ -319,7 +319,8 @@ class Exchange:
         if crowded and 8 * len(at) ** 2 <= CACHE:
             few = len(at)
         pairs = Pairs(
-            merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump
+            merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump,
+            machine.samples.gram.memory, machine.samples.gram.panels,
         )  # fmt: skip
         spread = float(np.ptp(machine.t[rows])) or float(np.ptp(machine.r[rows]))
         most = MOST_PAIRS * len(rows) if steps is None else steps

@@ -102,7 +102,7 @@ class Step:
         """Change rows of machines and solve them. A machine that does not exist is created."""
         solver = self._solver
         self._changes = changes
-        if not (trace or method == "path" or solver._is_fork) and solver.tol == solver.judged_by:
+        if not (trace or method == "path" or solver.is_fork) and solver.tol == solver.judged_by:
             self._standing = find_standing(solver.machines, changes)
         moving = changes
         if self._standing:
@@ -115,7 +115,7 @@ class Step:
         n_rows += sum([len(change.add_at) for change in changes.values()])
         self._n_changed = sum([change.size for change in changes.values()])
         self._is_large = 2 * self._n_changed > n_rows
-        if not solver._is_fork:
+        if not solver.is_fork:
             solver.groups.follow(solver.samples, solver.machines, changes)
             if self._is_large and solver.samples.is_small:
                 solver.samples.slots(np.arange(solver.samples.n))
@@ -159,7 +159,7 @@ class Solver:
         self.machines: dict[Key, Machine] = {}
         self.tol = tol
         self.judged_by = tol  # the tolerance of the verdicts that machines have
-        self._is_fork = False
+        self.is_fork = False
         self.groups = Groups()
         self._untidy = 0  # rows changed since kernel columns were last put in order
 
@@ -206,7 +206,7 @@ class Solver:
         this solver. Samples keep their positions and columns, and none can be added.
         """
         other = Solver(self.samples.kernel, self.tol)
-        other.samples, other._is_fork = self.samples.fork(), True
+        other.samples, other.is_fork = self.samples.fork(), True
         for key in keys or self.machines:
             other.machines[key] = self.machines[key].copied(other.samples)
         return other
@@ -240,7 +240,7 @@ class Solver:
             if not (carried or fresh or along_path) and is_at_rest(machine, touched, self.tol):
                 continue
             self._wake_threads()
-            may_bound = not (along_path or self._is_fork)
+            may_bound = not (along_path or self.is_fork)
             machine.in_part = may_bound and not (fresh or carried)
             runs.append(run := Run(machine, self.tol, touched, fresh, carried, info.progress))
             machine.in_part = may_bound and (machine.in_part or self.samples.in_lines)
@@ -379,7 +379,7 @@ class Solver:
             else:
                 self.machines[key].finish(changes[key].remove)
                 self.machines[key].refresh_on_schedule()
-        if self._is_fork:
+        if self.is_fork:
             return NO_ROWS, NO_ROWS
         tail, hole = self.samples.remove(removed)
         for machine in self.machines.values():

@@ -59,6 +59,7 @@ class KernelMachine(SampleKeeper[Model]):
     _checked_parameters: tuple[Any, ...]
     #: Which samples stay when others are learned; an estimator may make it a parameter.
     retain: Policy | None = None
+    memory_limit: float | None = None
     #: Parameters of the formulation.
     _shaping: ClassVar[tuple[str, ...]] = ()
 
@@ -403,7 +404,7 @@ class KernelMachine(SampleKeeper[Model]):
     def _unpack(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_model" in state:
-            self._model = unpack(state["_model"])
+            self._model = unpack(state["_model"], state.get("memory_limit"))
 
     def _to_file(self) -> tuple[Manifest, Arrays]:
         """Manifest and arrays for a model file."""
@@ -635,11 +636,11 @@ class KernelMachine(SampleKeeper[Model]):
     def _hold_parameters(self) -> None:
         held = (*self._shaping, *OF_THE_KERNEL)
         self._held_parameters = {name: getattr(self, name) for name in held}
-        self._checked_parameters = (self.tol, self.solver, self.retain)
+        self._checked_parameters = (self.tol, self.solver, self.retain, self.memory_limit)
 
     def _require_unchanged(self) -> None:
         """Refuse a changed parameter that shapes the optimum, and any that is not valid."""
-        others = (self.tol, self.solver, self.retain)
+        others = (self.tol, self.solver, self.retain, self.memory_limit)
         if others != self._checked_parameters:
             self._validate_params()
             self._checked_parameters = others

@@ -32,7 +32,7 @@ class SVDD(NoveltyDetector):
     ----------
     C : float, default=0.1
         Price of a sample outside; 1 or more leaves none outside.
-    kernel, degree, gamma, coef0, tol, solver, retain, verbose
+    kernel, degree, gamma, coef0, tol, solver, retain, verbose, memory_limit
         As in :class:`adiabat.SVC`.
 
     Attributes
@@ -80,6 +80,7 @@ class SVDD(NoveltyDetector):
         solver: str = "auto",
         retain: Policy | None = None,
         verbose: bool | int = False,
+        memory_limit: float | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -90,6 +91,7 @@ class SVDD(NoveltyDetector):
         self.solver = solver
         self.retain = retain
         self.verbose = verbose
+        self.memory_limit = memory_limit
 
     @property
     def radius_(self) -> float:
