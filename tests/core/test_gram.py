@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 
 from adiabat._core import thread_pool
 from adiabat._core.gram import NO_SLOT, PANEL_WIDTH, Gram
+from adiabat.engine.mapped import LimitedMemory, in_memory, limit_columns
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -145,6 +146,12 @@ class GramStory(RuleBasedStateMachine):
         if len(stays) and len(goes):
             stamps = stamp_before[slot_before]
             assert stamps[goes].max() <= stamps[stays].min()
+
+    @rule(most=st.sampled_from([0.0, 3e5, np.inf]))
+    def limit_memory(self, most: float) -> None:
+        """Panels beyond so many bytes are in a file from now on."""
+        limit_columns(self.mirror.gram, LimitedMemory(1.0, most))
+        assert in_memory(self.mirror.gram.panels) <= most
 
     @rule(
         seed=st.integers(0, 9),

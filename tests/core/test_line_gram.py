@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from adiabat._core.gram import NO_SLOT, PANEL_WIDTH
 from adiabat._core.line_gram import NO_LINE, LineGram
+from adiabat.engine.mapped import LimitedMemory, in_memory, limit_columns
 
 IntArray = npt.NDArray[np.int64]
 
@@ -102,6 +103,12 @@ class LineStory(RuleBasedStateMachine):
     @rule(seed=st.integers(0, 9), part=PARTS)
     def remove(self, seed: int, part: float) -> None:
         self.mirror.remove(self.some(np.arange(len(self.mirror.who)), seed, part))
+
+    @rule(most=st.sampled_from([0.0, 3e5, np.inf]))
+    def limit_memory(self, most: float) -> None:
+        """Panels beyond so many bytes are in a file from now on."""
+        limit_columns(self.mirror.gram, LimitedMemory(1.0, most))
+        assert in_memory(self.mirror.gram.panels) <= most
 
     @rule(seed=st.integers(0, 9), part=PARTS)
     def drop(self, seed: int, part: float) -> None:

@@ -270,7 +270,7 @@ def test_the_judge_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     before = state(rig)
     with monkeypatch.context() as patch:
         patch.setattr("adiabat.engine.run.Run.satisfied", lambda run: True)
-        patch.setattr("adiabat.engine.run.Run.solve", lambda run: None)
+        patch.setattr("adiabat.engine.run.Run.solve", lambda run, place: None)
         patch.setattr("adiabat.engine.path.Path.follow", lambda path: None)
         with pytest.raises(NotOptimalError, match="residual"):
             rig.change(X[80:], Y[80:])
@@ -361,7 +361,7 @@ def test_what_cannot_be_reached_is_refused_by_name(monkeypatch: pytest.MonkeyPat
     before = state(rig)
     with monkeypatch.context() as patch:
         patch.setattr("adiabat.engine.run.Run.satisfied", lambda run: True)
-        patch.setattr("adiabat.engine.run.Run.solve", lambda run: None)
+        patch.setattr("adiabat.engine.run.Run.solve", lambda run, place: None)
         patch.setattr("adiabat.engine.path.Path.follow", lambda path: None)
         with pytest.raises(NotOptimalError, match=r"residual .* allowed.*Scale the fea") as refused:
             rig.change(X[80:], Y[80:])

@@ -13,7 +13,7 @@ from golden import make
 
 MODELS = Path(__file__).parent / "models"
 # Parameters that came after the files were written, and what they are in them.
-ADDED = {"calibration": None}
+ADDED = {"calibration": None, "verbose": False, "memory_limit": None}
 DECISIONS = json.loads((MODELS / "decisions.json").read_text())
 
 

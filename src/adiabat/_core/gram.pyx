@@ -9,8 +9,9 @@ column K[:, sample]. Slots live in panels of WIDTH columns, row-major, so that
                                                   the cache in which a coefficient is not 0
 
 A new slot never moves old ones, and more samples grow each panel by itself, so nothing needs a
-copy of everything. Memory is 8 * capacity * WIDTH * panels bytes, with capacity <= 1.5 n. A row of
-a panel is a *line*; here sample i has line i (`line_gram` keeps lines for some samples only).
+copy of everything. Memory is 8 * capacity * WIDTH * panels bytes, with capacity <= 1.5 n; beyond a
+limit it is that of a file (`engine/mapped`). A row of a panel is a *line*; here sample i has line i
+(`line_gram` keeps lines for some samples only).
 
 Samples may have a *group*, as the classes of a problem of many machines: columns of one group share
 lines of the cache with none of another, so that a machine of two classes reads theirs alone.
@@ -35,8 +36,7 @@ from adiabat._core.columns cimport (
 from adiabat._core.simd cimport simd
 from adiabat._core.thread_pool cimport pool_task, share
 
-from adiabat._core.aligned import aligned_zeros
-from adiabat._core.pages import take_large_pages
+from adiabat._core.panels import UNLIMITED
 from adiabat._core.places import (
     enlarged, fillers, idle, misplaced, room_for, vacant, vacant_near,
 )
@@ -77,7 +77,7 @@ cdef void some_rows(void* context, Py_ssize_t part) noexcept nogil:
 cdef class Gram:
     """Slots of kernel columns: `slot_of[sample]` and `owner[slot]` are each other's inverse."""
 
-    def __init__(self):
+    def __init__(self, memory=UNLIMITED):
         self.n = self.n_lines = self.capacity = 0
         self.panels = []
         self.slot_of = np.empty(0, dtype=np.int64)
@@ -85,6 +85,22 @@ cdef class Gram:
         self.stamp = np.empty(0, dtype=np.int64)
         self._group = np.empty(0, dtype=np.int64)
         self._clock = 0
+        self.lost = None
+        self.use(memory)
+
+    def use(self, memory):
+        """Take memory for panels from there, from now on."""
+        self.memory = memory
+        memory.register(self)
+
+    def abandon(self):
+        """Have no columns, without a write to the panels of another; `lost` are whose they were."""
+        lost = np.flatnonzero(self.slot_of[: self.n] >= 0)
+        self.lost = lost[np.argsort(self.slot_of[lost])]
+        self.panels.clear()
+        self._n_panels = 0
+        self.slot_of[:] = NO_SLOT
+        self.owner, self.stamp, self._group = self.owner[:0], self.stamp[:0], self._group[:0]
 
     def __dealloc__(self):
         free(self._data)
@@ -99,7 +115,7 @@ cdef class Gram:
         """Bytes held by the panels."""
         return sum(panel.nbytes for panel in self.panels)
 
-    cdef int _place(self, Py_ssize_t p, panel) except -1:
+    cpdef int place(self, Py_ssize_t p, panel) except -1:
         """Put a panel at place p, address and all; nothing in between can be interrupted."""
         cdef double[:, ::1] view = panel
         if p == self._n_panels:
@@ -121,15 +137,13 @@ cdef class Gram:
         # memory that is not written to is not taken
         capacity = room_for(n, self.capacity)
         for p in range(self._n_panels):
-            grown = aligned_zeros((capacity, WIDTH))
-            take_large_pages(grown)
+            grown = self.memory.zeros((capacity, WIDTH), self.panels)
             grown[: self.n_lines] = self.panels[p][: self.n_lines]
-            self._place(p, grown)
+            self.place(p, grown)
         self.capacity = capacity
 
     def _add_panel(self):
-        panel = aligned_zeros((max(self.capacity, 1), WIDTH))
-        take_large_pages(panel)
+        panel = self.memory.zeros((max(self.capacity, 1), WIDTH), self.panels)
         owner = np.concatenate([self.owner, np.full(WIDTH, -1, dtype=np.int64)])
         stamp = np.concatenate([self.stamp, np.zeros(WIDTH, dtype=np.int64)])
         group = np.concatenate([self._group, np.zeros(STRIPS, dtype=np.int64)])
@@ -138,7 +152,7 @@ cdef class Gram:
         if table == NULL:
             raise MemoryError()
         self._data = table
-        self._place(self._n_panels, panel)
+        self.place(self._n_panels, panel)
         self.owner = owner
         self.stamp = stamp
         self._group = group
@@ -413,14 +427,14 @@ cdef class Gram:
 
         Vacant slots among the shared count as taken. To be read and given columns, no more.
         """
-        cdef Gram other = type(self)()
+        cdef Gram other = type(self)(self.memory)
         other.n, other.n_lines, other.capacity = self.n, self.n_lines, self.capacity
         other._clock = self._clock
         other._data = <double**> malloc(max(1, self._n_panels) * sizeof(double*))
         if other._data == NULL:
             raise MemoryError()
         for panel in self.panels:
-            other._place(other._n_panels, panel)
+            other.place(other._n_panels, panel)
         other.slot_of, other.stamp = self.slot_of.copy(), self.stamp.copy()
         other._group = self._group.copy()
         other.owner = np.maximum(self.owner, 0)

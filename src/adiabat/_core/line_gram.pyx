@@ -30,8 +30,8 @@ cdef class LineGram(Gram):
     cdef long long[::1] _line_of
     cdef long long _turn
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, *memory):
+        super().__init__(*memory)
         self._hold(np.empty(0, dtype=np.int64))
         self.sample_of = np.empty(0, dtype=np.int64)
         self.read_at = np.empty(0, dtype=np.int64)

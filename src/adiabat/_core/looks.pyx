@@ -66,8 +66,8 @@ class Looks:
     def look(self, panels, moved, lines, rows, change, f, u, t, lo, hi, root, double b, marks=None):
         """Look at weights u and b: the rows whose residual is to be computed, not being bounded.
 
-        `rows` and `change` are what `changed(u)` gave, `f` their f - b, just computed, `lines` where
-        they are in the panels, and `moved` the changes by column. These rows are not among those
+        `rows` and `change` are what `changed(u)` gave, `f` their f - b, just computed, `lines` are
+        where they are in the panels, and `moved` the changes by column. They are not among those
         returned. `marks` are landmarks, if there are any: by row the `number` of its own, 0 for
         none, and how far it is `apart`; the `rows` that are landmarks, their numbers (`stands`) and
         `lines` in the panels; the rows `blended` (-1: none), which follow several and have the
@@ -78,7 +78,8 @@ class Looks:
         self.size = max(self.size, float(root[rows] @ np.abs(u[rows])))
         # how f of these rows has changed: from residuals, or where those are not known by itself
         df = f - (self.r[rows] + (t[rows] - self.b))
-        unknown = np.flatnonzero((change != 0.0) & ~(self.off[rows] + apart[rows] * self.drift <= 0))
+        known = self.off[rows] + apart[rows] * self.drift <= 0.0
+        unknown = np.flatnonzero((change != 0.0) & ~known)
         if len(unknown):
             own = np.empty(len(unknown))
             weigh_rows(panels, moved, lines[unknown], own)

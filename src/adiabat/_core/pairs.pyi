@@ -4,6 +4,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from adiabat._core.panels import PanelMemory
+
 _Floats = npt.NDArray[np.float64]
 
 class Pairs:
@@ -20,6 +22,8 @@ class Pairs:
         ahead: int = 0,
         few: int = 0,
         jump: _Floats | None = None,
+        memory: PanelMemory = ...,
+        beside: list[_Floats] | tuple[()] = (),
     ) -> None: ...
     @property
     def u(self) -> _Floats: ...

@@ -13,7 +13,7 @@ from adiabat._core.blas cimport axpy
 from adiabat._core.face cimport Face, face_work
 from adiabat._core.simd cimport pair_descent, PAIRS_BLOCK, PAIRS_PAUSE, simd
 
-from adiabat._core.pages import take_large_pages
+from adiabat._core.panels import UNLIMITED
 
 cdef enum:
     KEPT = 4          # answers that are kept, whatever their size
@@ -38,6 +38,7 @@ cdef class Pairs:
     cdef object _arrays, _chunks           # room for rows of kernel values, and whose they are
     cdef Py_ssize_t _chunk, _next          # where the next go
     cdef Py_ssize_t _bytes, _ahead         # room that is left
+    cdef object _memory, _beside           # where it is, and what else is there
     cdef bint _whole                       # all values are asked for at once
     cdef size_t[::1] _row
     cdef pair_descent _state
@@ -45,13 +46,14 @@ cdef class Pairs:
     cdef Py_ssize_t _since                 # steps that were left after the last step on the face
 
     def __init__(self, r, u, lo, hi, diagonal, double flat, Py_ssize_t bytes, Py_ssize_t ahead=0,
-                 Py_ssize_t few=0, jump=None):
+                 Py_ssize_t few=0, jump=None, memory=UNLIMITED, beside=()):
         """A curvature below `flat` of the diagonal of a pair counts as none.
 
         `ahead` rows of each kind are asked for along with one that is wanted, or all where there
         are `few` rows at most. Where `jump` is positive, r is higher by so much from u = 0 on, and
-        given as it is below.
+        given as it is below. Kernel values are in a memory, `beside` other arrays.
         """
+        self._memory, self._beside = memory, beside
         self._bytes, self._ahead = bytes, min(ahead, MOST_AHEAD)
         self._make_room(len(r))
         self._whole = self.n <= few
@@ -169,6 +171,8 @@ cdef class Pairs:
         other = Pairs.__new__(Pairs)
         other._make_room(len(near))
         other._bytes, other._whole = self._bytes, False
+        other._memory = self._memory
+        other._beside = [*self._beside, *[chunk[0] for chunk in self._chunks]]
         other._state.flat, other._state.steps = self._state.flat, self._state.steps
         other._face = self._face
         other._arrays[:, : other.n] = self._arrays[:, near]
@@ -243,8 +247,9 @@ cdef class Pairs:
         if n < k:
             # memory that is not written to is not taken
             n = max(k, min(self.n, CHUNK // each, self._bytes // (KEPT * each)))
-            room = np.empty((n, self._state.n)), np.full(n, -1, dtype=np.int64)
-            take_large_pages(room[0])
+            held = [chunk[0] for chunk in self._chunks]
+            values = self._memory.empty((n, self._state.n), held, self._beside)
+            room = values, np.full(n, -1, dtype=np.int64)
             self._bytes -= room[0].nbytes
             if self._chunk == len(self._chunks):
                 self._chunks.append(room)

@@ -70,6 +70,12 @@ cdef class SparseRows:
         self._feature = np.empty(0, dtype=np.int32)
         self._value = np.empty(0)
 
+    @property
+    def nbytes(self):
+        """Bytes of all that is held."""
+        held = self._start, self._length, self._feature, self._value
+        return sum([part.nbytes for part in held])
+
     def append(self, dense):
         """Add dense rows at the end."""
         cdef const double[:, ::1] rows = np.ascontiguousarray(dense)

@@ -8,6 +8,7 @@ can be piped.
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import warnings
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from adiabat.errors import (
     StoreLockedError,
     StoreUpgradeWarning,
 )
+from adiabat.logs import PROGRESS, logger
 from adiabat.store.lock import WAITING
 from adiabat.store.words import counted, printable
 
@@ -92,6 +94,27 @@ def advance(done: int, total: int) -> None:
         _progress.update(_progress.task_ids[0], completed=done, total=total)
 
 
+class _Announcer(logging.Handler):
+    """What long work says of itself, on a terminal."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        announce(record.getMessage())
+
+
+@contextmanager
+def _announcing_progress() -> Iterator[None]:
+    """Say on a terminal how far an update is."""
+    log, announcer = logger(PROGRESS), _Announcer()
+    level = log.level
+    log.addHandler(announcer)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(announcer)
+        log.setLevel(level)
+
+
 @contextmanager
 def _noting_upgrades() -> Iterator[None]:
     """Say on standard error that a store is brought up to date, as an error would be said."""
@@ -123,6 +146,7 @@ def working(what: str, as_json: bool = False) -> Iterator[None]:
             )
             with (
                 _noting_upgrades(),
+                _announcing_progress(),
                 Progress(*columns, console=err, transient=True) as _progress,
             ):
                 _progress.add_task(printable(what), total=None)

@@ -118,15 +118,15 @@ def _distances(
     """
     largest = float(G.diagonal().max())
     try:
-        shares: FloatArray = np.linalg.solve(G + RIDGE * largest * np.eye(len(G)), K.T).T
+        shares = np.asarray(np.linalg.solve(G + RIDGE * largest * np.eye(len(G)), K.T).T)
     except np.linalg.LinAlgError:
         shares = np.zeros_like(K)
     total = np.abs(shares).sum(axis=1)
-    square: FloatArray = own - np.sum(shares * (2.0 * K - shares @ G), axis=1)
+    square = own - np.sum(shares * (2.0 * K - shares @ G), axis=1)
     rounding = ROUNDINGS * EPSILON * (own + largest * (1.0 + total) ** 2)
     alone = own - 2.0 * K[:, 0] + G[0, 0]
     apart: FloatArray = np.sqrt(np.maximum(square, 0.0) + rounding)
     # not (a <= b): what is no number is too large as well
     apart[~(total <= MOST_SHARES)] = np.inf
     single: FloatArray = np.sqrt(np.maximum(alone, 0.0) + ROUNDINGS * EPSILON * (own + G[0, 0]))
-    return apart, single, shares
+    return apart, single, np.asarray(shares, dtype=np.float64)

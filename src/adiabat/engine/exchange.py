@@ -34,6 +34,7 @@ from adiabat._core.rounds import NEGATIVE, Rounds
 from adiabat.engine.machine import AT_BOUND, BALANCE, Machine
 from adiabat.engine.merged import Merged
 from adiabat.engine.noise import ROUNDINGS
+from adiabat.engine.progress import RunProgress
 from adiabat.errors import IndefiniteKernelError
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -70,8 +71,9 @@ class Stuck(Exception):
 class Exchange:
     """Rounds on one machine."""
 
-    def __init__(self, machine: Machine, tol: float) -> None:
+    def __init__(self, machine: Machine, tol: float, progress: RunProgress | None = None) -> None:
         self.tol = tol
+        self._progress = progress
         self.rounds = 0
         self.single_file = False
         self.fell_back = False
@@ -123,6 +125,8 @@ class Exchange:
         rested = rested and rounds.at_rest(self.accuracy)
         for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
             self.rounds += 1
+            if self._progress is not None:
+                self._progress.tell_round(machine, watched, self.rounds)
             troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
             trouble += troubled
             if trouble > REGROUPS:
@@ -315,7 +319,8 @@ class Exchange:
         if crowded and 8 * len(at) ** 2 <= CACHE:
             few = len(at)
         pairs = Pairs(
-            merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump
+            merged.r, merged.u, merged.lo, merged.hi, own, FLAT, CACHE, ahead, few, merged.jump,
+            machine.samples.gram.memory, machine.samples.gram.panels,
         )  # fmt: skip
         spread = float(np.ptp(machine.t[rows])) or float(np.ptp(machine.r[rows]))
         most = MOST_PAIRS * len(rows) if steps is None else steps

@@ -42,6 +42,11 @@ class DenseFeatures:
         """All rows (a view)."""
         return self._rows[: self.n]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows."""
+        return int(self.data.nbytes) + (0 if self.nonzeros is None else self.nonzeros.nbytes)
+
     def rows(self, positions: Any) -> Any:
         """Rows at positions."""
         return self.data[positions]
@@ -146,6 +151,11 @@ class SparseFeatures:
         """All rows, in CSR (a copy)."""
         return self.rows(slice(None))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows."""
+        return self.nonzeros.nbytes
+
     def rows(self, positions: Any) -> Any:
         """Rows at positions, in CSR."""
         chosen = np.arange(self.nonzeros.n)[positions]
@@ -184,6 +194,11 @@ class GivenKernel:
     def data(self) -> FloatArray:
         """The matrix (a view)."""
         return self._values[: self.n, : self.n]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrix."""
+        return int(self.data.nbytes)
 
     def rows(self, positions: Any) -> Any:
         """Rows of the matrix."""

@@ -5,13 +5,25 @@ What grows is the kernel columns: a column of n values for each sample that carr
 as many again for those that lately did. Least squares takes square matrices: as many rows as there
 are samples if it has a kernel, else as there are features. A process that takes more than there is
 may be killed without a message, so the estimate is first compared with free memory, or a limit.
+
+With a limit, kernel columns are what there is room for beside the rest, and those beyond are in a
+file (`mapped`). How many there will be is not known beforehand, so the rest alone is
+compared: the rows, twice, since they are copied when they outgrow their room; the arrays of the
+machines; the factors of the margins there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final
+
+import scipy.sparse as sp
+
+from adiabat._core.gram import Gram
+from adiabat._core.panels import UNLIMITED
+from adiabat.engine.mapped import LimitedMemory, limit_columns
 
 #: Columns are kept for samples that lately carried weight as well: half as many again.
 SPARE: Final = 1.5
@@ -28,6 +40,45 @@ def estimated_bytes(n: int, n_features: int, n_support: int, n_machines: int = 1
     """Bytes at the peak of learning n dense samples of which so many carry weight."""
     columns = SPARE * n_support * n
     return _NUMBER * (columns + n * (2.0 * n_features + _ARRAYS * n_machines))
+
+
+def bytes_beside_columns(of_rows: float, n_rows: float, margins: Iterable[int]) -> float:
+    """Bytes that no file can take: rows of samples, twice; rows of machines; factors of margins."""
+    factors = sum([float(size) ** 2 for size in margins])
+    return 2.0 * of_rows + _NUMBER * (_ARRAYS * n_rows + factors)
+
+
+def bytes_of(X: Any) -> float:
+    """Bytes of rows of features, dense or sparse, or of none."""
+    if X is None:
+        return 0.0
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    return float(sum(part.nbytes for part in parts))
+
+
+def bytes_of_rows(samples: Any) -> float:
+    """Bytes of the features that are held, or of the kernel matrix that was given."""
+    held = samples._held
+    return 0.0 if held is None else float(held.nbytes)
+
+
+def allot(gram: Gram, limit: float | None, beside: float) -> None:
+    """Let kernel columns take what a limit leaves beside other bytes; the others are in a file.
+
+    Without a limit, new ones are in memory.
+    """
+    if limit is None:
+        gram.use(UNLIMITED)
+        return
+    limit_columns(gram, LimitedMemory(limit, max(0.0, limit - beside)))
+
+
+def regain(samples: Any) -> None:
+    """Compute columns anew that are another process's since a fork."""
+    lost = samples.gram.lost
+    if lost is not None:
+        samples.slots(lost)
+        samples.gram.lost = None
 
 
 def require_room(
@@ -50,16 +101,19 @@ def require_limit(limit: Any) -> None:
         )
 
 
-def require_columns(n: int, n_columns: int) -> None:
-    """MemoryError if so many kernel columns of n values are more than there is room for."""
+def require_columns(gram: Gram, n: int, n_columns: int) -> None:
+    """MemoryError if so many columns of n values are more than there is room for.
+
+    With a limit there is a file for them.
+    """
     needed = float(_NUMBER * n * n_columns)
-    if needed >= _WORTH_ASKING:
+    if needed >= _WORTH_ASKING and gram.memory.limit is None:
         require_room(needed, None, f"Keeping {n_columns} more kernel columns of {n} rows")
 
 
-def has_room(n_numbers: int) -> bool:
-    """Whether so many numbers may be kept."""
-    there = available_bytes()
+def has_room(gram: Gram, n_numbers: int) -> bool:
+    """Whether so many numbers more may be kept in columns."""
+    there = available_bytes() if gram.memory.limit is None else None
     return there is None or _NUMBER * n_numbers <= there
 
 

@@ -30,6 +30,7 @@ from adiabat._core.path import Motion
 from adiabat._core.ratio import HIGH, LOW, RESTING, arrive, assign_roles, rates
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import AIM, EPSILON
+from adiabat.engine.progress import RunProgress
 from adiabat.typing import FloatArray
 
 # Breakpoints without advance after which ties are parted, and by how much (in units of targets).
@@ -83,6 +84,7 @@ class Path:
         self.completed = False
         self.trace: list[Breakpoint] = []
         self._keep_trace = keep_trace
+        self.progress: RunProgress | None = None
         self._observe = observe  # called with the motion and the roles of rows, after a stretch
         self._spread_by, self._spreads = spread, 0
         self._role = np.full(machine.n, LOW, dtype=np.uint8)
@@ -230,6 +232,8 @@ class Path:
                 self._observe(motion, self._role)
             left -= max(1, motion.breakpoints - there)
             self.breakpoints = before + motion.breakpoints
+            if self.progress is not None:
+                self.progress.tell_path(self.breakpoints)
             if not on or motion.row < 0:
                 break
             self._record(motion.event, motion.row, motion.eta)

@@ -10,17 +10,19 @@ from typing import Any
 from adiabat.certificate import Certificate
 from adiabat.engine.machine import Machine
 from adiabat.errors import NotOptimalError
+from adiabat.logs import Progress
 
 
 @dataclass
 class SolveInfo:
-    """What the solvers did in one update."""
+    """What the solvers did in one update, and who is told meanwhile how far it is."""
 
     rounds: int = 0
     breakpoints: int = 0
     fallbacks: int = 0
     methods: set[str] = field(default_factory=set)
     traces: dict[Hashable, list[Any]] = field(default_factory=dict)
+    progress: Progress | None = None
 
     @property
     def solver(self) -> str:
@@ -33,6 +35,7 @@ class SolveInfo:
         self.breakpoints += other.breakpoints
         self.fallbacks += other.fallbacks
         self.methods |= other.methods
+        self.progress = other.progress
         for key, breakpoints in other.traces.items():
             self.traces.setdefault(key, []).extend(breakpoints)
 

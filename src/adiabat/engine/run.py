@@ -17,7 +17,9 @@ from adiabat.engine.landmarks import TINY
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import FEWEST
 from adiabat.engine.part import Part
+from adiabat.engine.progress import RunProgress
 from adiabat.engine.screening import compute_watched
+from adiabat.logs import Progress
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
 # A machine that is new begins with a coarse step of all rows where these are so few, and their
@@ -65,10 +67,12 @@ class Run:
     """One machine on its way to the new optimum."""
 
     def __init__(
-        self, machine: Machine, tol: float, touched: IntArray, fresh: bool, carried: bool
-    ) -> None:
+        self, machine: Machine, tol: float, touched: IntArray, fresh: bool, carried: bool,
+        progress: Progress | None = None,
+    ) -> None:  # fmt: skip
         self.machine = machine
         self.tol = tol
+        self.progress = None if progress is None else RunProgress(progress, machine)
         self.exchange: Exchange | None = None
         self.left_undone = False  # by the path
         self.nearly_there = False  # few rows are left to move
@@ -237,9 +241,11 @@ class Run:
             self.exchange = None
         return self.exchange is not None
 
-    def solve(self) -> None:
-        """One turn of exchange on the watched rows."""
+    def solve(self, place: tuple[int, int] = (1, 1)) -> None:
+        """One turn of exchange on the watched rows; `place` is its machine's among how many."""
         machine = self.machine
+        if self.progress is not None:
+            self.progress.place = place
         if self.stuck:
             return
         if self.whole:
@@ -296,11 +302,13 @@ class Run:
         if self.whole:
             watched[:] = True
         if self.exchange is None:
-            self.exchange = Exchange(machine, self.tol)
+            self.exchange = Exchange(machine, self.tol, self.progress)
         elif self.exchange.machine is not machine:
             self.exchange.turn_to(machine)
         machine.samples.draw(machine.at[watched | machine.in_margin])
         if self.coarse:
+            if self.progress is not None:
+                self.progress.tell_coarse(machine, watched | machine.in_margin)
             rows = np.flatnonzero(watched | machine.in_margin)
             self.exchange.descend(rows, self.crowded, steps)
             self.coarse = False
@@ -320,12 +328,14 @@ class Run:
 
     def _ask_for_more(self, roundings: float) -> None:
         if self.exchange is None:
-            self.exchange = Exchange(self.machine, self.tol)
+            self.exchange = Exchange(self.machine, self.tol, self.progress)
         self.exchange.roundings = roundings
 
     def satisfied(self) -> bool:
         """After the full check: is it done? If not, watch what was found."""
         machine, computed = self.machine, self.machine.computed()
+        if self.progress is not None:
+            self.progress.tell_judged(self.exchange.rounds if self.exchange is not None else 0)
         rows = slice(None) if computed is None else computed
         seen = machine if computed is None else Part(machine, computed)  # others do not violate
         if machine.verdict.ok and seen.is_fine(self.tol):

@@ -10,6 +10,7 @@ near the margin only (`LineGram`), and what is asked of others is computed from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -26,7 +27,7 @@ from adiabat._core.room import Room, moved
 from adiabat._core.sparse_rows import SparseRows
 from adiabat.engine.features import DenseFeatures, Features, LinearFeatures, make_features
 from adiabat.engine.indefinite import refuse_indefinite, refuse_negative
-from adiabat.engine.memory import has_room, require_columns
+from adiabat.engine.memory import has_room, regain, require_columns
 from adiabat.engine.square import Square
 from adiabat.kernels import Kernel
 from adiabat.typing import FloatArray, IntArray
@@ -55,8 +56,7 @@ class Samples:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.gram = Gram()
-        self.n = 0
+        self.gram, self.n = Gram(), 0
         self.diagonal = np.empty(0)
         self._largest, self._largest_of = 0.0, self.diagonal
         self._room = Room()
@@ -232,7 +232,7 @@ class Samples:
 
     def _parts(self, positions: IntArray) -> Iterator[slice]:
         """Positions whose columns have room, a part at a time."""
-        require_columns(self.gram.n_lines, len(positions))
+        require_columns(self.gram, self.gram.n_lines, len(positions))
         step = max(1, BLOCK_ENTRIES // max(1, self.gram.n_lines))
         for start in range(0, len(positions), step):
             yield slice(start, start + step)
@@ -276,7 +276,7 @@ class Samples:
 
     def _draw(self, lacking: IntArray) -> None:
         gram: Any = self.gram
-        require_columns(len(lacking), gram.n_slots)
+        require_columns(gram, len(lacking), gram.n_slots)
         step = max(1, BLOCK_ENTRIES // max(1, gram.n_slots))
         for start in range(0, len(lacking), step):
             some = lacking[start : start + step]
@@ -292,8 +292,9 @@ class Samples:
         """After an update: complete columns if values that they lack are read often; else trim."""
         if self.in_lines and self.n_read > OFTEN * self.n * np.count_nonzero(self.gram.owner >= 0):
             self.n_read = 0
-            if has_room((self.n - self.gram.n_lines) * self.gram.n_slots):
-                self.complete()
+            if has_room(self.gram, (self.n - self.gram.n_lines) * self.gram.n_slots):
+                with suppress(OSError):  # a full disk: it goes on without
+                    self.complete()
         self.trim()
 
     def trim(self) -> None:
@@ -345,8 +346,7 @@ class Samples:
             some = slice(start, start + step)
             weigh([self.block(alike[some], owners)], used, out[some])
         self.n_read += len(alike) * len(slots)
-        f: FloatArray = out[which, 0]
-        return f
+        return np.asarray(out[which, 0])
 
     def _alike(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """Samples of which all others are copies, and whose copy each is."""
@@ -356,6 +356,7 @@ class Samples:
 
     def fork(self) -> Samples:
         """A read-only copy that shares kernel columns; new columns are its own."""
+        regain(self)
         self.complete()
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
@@ -406,7 +407,7 @@ class Samples:
             self._held = make_features(self.kernel, X)
             is_large = X.shape[0] >= LINED and self.viewed
             if is_large and not isinstance(self._held, LinearFeatures):
-                self.gram = LineGram()
+                self.gram = LineGram(self.gram.memory)
         self._held.add(X)
         if isinstance(self._held, LinearFeatures):
             if not isinstance(self.gram, LinearGram):

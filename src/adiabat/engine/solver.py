@@ -102,7 +102,7 @@ class Step:
         """Change rows of machines and solve them. A machine that does not exist is created."""
         solver = self._solver
         self._changes = changes
-        if not (trace or method == "path" or solver._is_fork) and solver.tol == solver.judged_by:
+        if not (trace or method == "path" or solver.is_fork) and solver.tol == solver.judged_by:
             self._standing = find_standing(solver.machines, changes)
         moving = changes
         if self._standing:
@@ -117,7 +117,7 @@ class Step:
         n_rows += sum([len(change.add_at) for change in changes.values()])
         self._n_changed = sum([change.size for change in changes.values()])
         self._is_large = 2 * self._n_changed > n_rows
-        if not solver._is_fork:
+        if not solver.is_fork:
             solver.groups.follow(solver.samples, solver.machines, changes)
             if self._is_large and solver.samples.is_small:
                 solver.samples.slots(np.arange(solver.samples.n))
@@ -161,7 +161,7 @@ class Solver:
         self.machines: dict[Key, Machine] = {}
         self.tol = tol
         self.judged_by = tol  # the tolerance of the verdicts that machines have
-        self._is_fork = False
+        self.is_fork = False
         self.groups = Groups()
         self._untidy = 0  # rows changed since kernel columns were last put in order
 
@@ -208,7 +208,7 @@ class Solver:
         this solver. Samples keep their positions and columns, and none can be added.
         """
         other = Solver(self.samples.kernel, self.tol)
-        other.samples, other._is_fork = self.samples.fork(), True
+        other.samples, other.is_fork = self.samples.fork(), True
         for key in keys or self.machines:
             other.machines[key] = self.machines[key].copied(other.samples)
         return other
@@ -242,9 +242,9 @@ class Solver:
             if not (carried or fresh or along_path) and is_at_rest(machine, touched, self.tol):
                 continue
             self._wake_threads()
-            may_bound = not (along_path or self._is_fork)
+            may_bound = not (along_path or self.is_fork)
             machine.in_part = may_bound and not (fresh or carried)
-            runs.append(run := Run(machine, self.tol, touched, fresh, carried))
+            runs.append(run := Run(machine, self.tol, touched, fresh, carried, info.progress))
             machine.in_part = may_bound and (machine.in_part or self.samples.in_lines)
             starts = (fresh or run.coarse) and not along_path and applies(machine)
             if starts and (fresh or not run.descend(pairs_worth(machine))):
@@ -296,8 +296,8 @@ class Solver:
         if len(coarse) > 1:
             rows = [run.machine.at[run.machine.u != 0.0] for run in coarse]
             self.samples.slots(np.unique(np.concatenate(rows)))
-        for run in runs:
-            run.solve()
+        for number, run in enumerate(runs, 1):
+            run.solve((number, len(runs)))
 
     def _wake_threads(self) -> None:
         if len(self.samples.gram.panels) * self.samples.n >= CALLED:
@@ -306,6 +306,7 @@ class Solver:
     def _follow(self, key: Key, run: Run, trace: bool, info: SolveInfo) -> None:
         """Along the path; what it leaves undone, exchange finishes."""
         path = Path(run.machine, self.tol, trace)
+        path.progress = run.progress
         path.follow()
         run.left_undone = not path.completed
         info.breakpoints += path.breakpoints
@@ -379,7 +380,7 @@ class Solver:
             else:
                 self.machines[key].finish(changes[key].remove)
                 self.machines[key].refresh_on_schedule()
-        if self._is_fork:
+        if self.is_fork:
             return NO_ROWS, NO_ROWS
         tail, hole = self.samples.remove(removed)
         for machine in self.machines.values():

@@ -48,7 +48,7 @@ from adiabat.estimators.what_if.preview import preview
 from adiabat.estimators.what_if.results import Influence, LeaveOut, Preview
 from adiabat.formulations import Formulation
 from adiabat.kernels import Kernel, make_kernel
-from adiabat.logs import log_update
+from adiabat.logs import listen, log_update
 from adiabat.retention import Policy
 from adiabat.typing import FloatArray, IntArray
 
@@ -59,6 +59,7 @@ class KernelMachine(SampleKeeper[Model]):
     _checked_parameters: tuple[Any, ...]
     #: Which samples stay when others are learned; an estimator may make it a parameter.
     retain: Policy | None = None
+    memory_limit: float | None = None
     #: Parameters of the formulation.
     _shaping: ClassVar[tuple[str, ...]] = ()
 
@@ -403,7 +404,7 @@ class KernelMachine(SampleKeeper[Model]):
     def _unpack(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_model" in state:
-            self._model = unpack(state["_model"])
+            self._model = unpack(state["_model"], state.get("memory_limit"))
 
     def _to_file(self) -> tuple[Manifest, Arrays]:
         """Manifest and arrays for a model file."""
@@ -520,7 +521,7 @@ class KernelMachine(SampleKeeper[Model]):
         n_revised: int = 0,
     ) -> None:
         """Go to the optimum after a checked change, with the policy, and adopt it."""
-        step.require(model, self.tol)
+        step.require(model, self, started)
         policy = self.retain if n_added else None
         if policy is not None and policy.timing == "together":
             change, n_left = with_leaving(model, change, policy)
@@ -554,11 +555,13 @@ class KernelMachine(SampleKeeper[Model]):
             certificate=self._certify(afresh=False),
             trace=list(info.traces.values()) if trace else None,
         )
-        log_update(type(self).__name__, len(model), self.last_update_)
+        log_update(type(self).__name__, len(model), self.last_update_, info.progress)
 
     def _certify(self, afresh: bool) -> Certificate:
         policy = "" if self.retain is None else repr(self.retain)
-        return certify(self._model, self._held_fixed(), afresh, policy)
+        verbose = getattr(self, "verbose", False)
+        progress = listen(type(self).__name__, time.perf_counter(), verbose) if afresh else None
+        return certify(self._model, self._held_fixed(), afresh, policy, progress)
 
     def _decide(self, X: Any) -> FloatArray:
         """Decision values of every machine at new rows."""
@@ -600,7 +603,7 @@ class KernelMachine(SampleKeeper[Model]):
     ) -> None:
         """Go to the optimum under other parameters, and hold them."""
         model = self._model
-        step.require(model, self.tol)
+        step.require(model, self, started)
         self._hold_parameters()
         change = SampleChange(formulation=formulation)
         if kernel is not None and not kernel.equals(model.kernel):
@@ -633,11 +636,11 @@ class KernelMachine(SampleKeeper[Model]):
     def _hold_parameters(self) -> None:
         held = (*self._shaping, *OF_THE_KERNEL)
         self._held_parameters = {name: getattr(self, name) for name in held}
-        self._checked_parameters = (self.tol, self.solver, self.retain)
+        self._checked_parameters = (self.tol, self.solver, self.retain, self.memory_limit)
 
     def _require_unchanged(self) -> None:
         """Refuse a changed parameter that shapes the optimum, and any that is not valid."""
-        others = (self.tol, self.solver, self.retain)
+        others = (self.tol, self.solver, self.retain, self.memory_limit)
         if others != self._checked_parameters:
             self._validate_params()
             self._checked_parameters = others

@@ -29,9 +29,9 @@ class OneClassSVM(LibsvmParameters, NoveltyDetector):
     ----------
     nu : float, default=0.5
         The part of the samples, above 0 and at most 1.
-    kernel, degree, gamma, coef0, tol, solver, retain
+    kernel, degree, gamma, coef0, tol, solver, retain, verbose, memory_limit
         As in :class:`adiabat.SVC`.
-    shrinking, cache_size, verbose, max_iter
+    shrinking, cache_size, max_iter
         Taken for scikit-learn's sake; they change nothing. `max_iter` below 1,000 is refused: a fit
         ends at the optimum.
 
@@ -83,6 +83,7 @@ class OneClassSVM(LibsvmParameters, NoveltyDetector):
         cache_size: float = 200,
         verbose: bool | int = False,
         max_iter: int = -1,
+        memory_limit: float | None = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -96,6 +97,7 @@ class OneClassSVM(LibsvmParameters, NoveltyDetector):
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.memory_limit = memory_limit
 
     @property
     def offset_(self) -> float:

@@ -142,6 +142,7 @@ class ScaledMachine(Pickled, BaseEstimator):
         scaler = fit_to(at_positions(fresh, X), rows, unless_ones(weights))
         scaled = scaler.transform(rows)
         model, change = machine._first(scaled, targets, weights, names, ledger, whole)
+        step.require(model, machine, started)
         step.solve(model, change, machine.solver, trace)
         with step.committing() as info:
             machine._adopt(model, info, started, trace, n_added=len(names))
@@ -215,7 +216,7 @@ class ScaledMachine(Pickled, BaseEstimator):
     ) -> None:  # fmt: skip
         """Change machine, scaler and rows together; in exact mode or `anew`, all features."""
         machine, model = self.estimator_, self._model
-        step.require(model, machine.tol)
+        step.require(model, machine, started)
         if raw.shape[0] and (anew or self._held_mode == "exact"):
             target, weight = after(model, change)
             known = change.formulation or model.formulation

@@ -84,7 +84,9 @@ default="rbf"
     retain : adiabat.retention.Policy, optional
         Which samples stay when others are learned, such as ``Window(1000)``; all by default. The
         model is the optimum on those it holds.
-    shrinking, cache_size, verbose, max_iter
+    verbose : bool or int, default=False
+        Whether calls that take more than a second print how far they are, once a second.
+    shrinking, cache_size, max_iter
         Taken for scikit-learn's sake; they change nothing. `max_iter` below 1,000 is refused: a fit
         ends at the optimum.
     break_ties : bool, default=False
@@ -95,6 +97,9 @@ default="rbf"
         With it there is `predict_proba`, fitted on exact leave-one-out and unlearned with the rows.
     random_state : any, default=None
         Changes nothing: nothing here is random.
+    memory_limit : float or None, default=None
+        Bytes that the model may take. Kernel columns beyond are kept in a temporary file, with the
+        same results; rows that do not fit are refused. None for what is free, and no file.
 
     Attributes
     ----------
@@ -168,6 +173,7 @@ default="rbf"
         probability: bool = False,
         random_state: Any = None,
         calibration: str | None = None,
+        memory_limit: float | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -187,6 +193,7 @@ default="rbf"
         self.probability = probability
         self.random_state = random_state
         self.calibration = calibration
+        self.memory_limit = memory_limit
 
     def _validate_params(self) -> None:
         super()._validate_params()

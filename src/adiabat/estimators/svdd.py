@@ -32,7 +32,7 @@ class SVDD(NoveltyDetector):
     ----------
     C : float, default=0.1
         Price of a sample outside; 1 or more leaves none outside.
-    kernel, degree, gamma, coef0, tol, solver, retain
+    kernel, degree, gamma, coef0, tol, solver, retain, verbose, memory_limit
         As in :class:`adiabat.SVC`.
 
     Attributes
@@ -66,6 +66,7 @@ class SVDD(NoveltyDetector):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
         **KERNEL_CONSTRAINTS,
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -78,6 +79,8 @@ class SVDD(NoveltyDetector):
         tol: float = 1e-9,
         solver: str = "auto",
         retain: Policy | None = None,
+        verbose: bool | int = False,
+        memory_limit: float | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -87,6 +90,8 @@ class SVDD(NoveltyDetector):
         self.tol = tol
         self.solver = solver
         self.retain = retain
+        self.verbose = verbose
+        self.memory_limit = memory_limit
 
     @property
     def radius_(self) -> float:

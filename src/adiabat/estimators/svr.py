@@ -43,9 +43,9 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
         no function fits so closely are refused.
     epsilon : float, default=0.1
         Half the width of the tube within which deviations cost nothing; at least 0.
-    kernel, degree, gamma, coef0, tol, solver, retain
+    kernel, degree, gamma, coef0, tol, solver, retain, verbose, memory_limit
         As in :class:`adiabat.SVC`.
-    shrinking, cache_size, verbose, max_iter
+    shrinking, cache_size, max_iter
         Taken for scikit-learn's sake; they change nothing. `max_iter` below 1,000 is refused: a fit
         ends at the optimum.
 
@@ -99,6 +99,7 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
         cache_size: float = 200,
         verbose: bool | int = False,
         max_iter: int = -1,
+        memory_limit: float | None = None,
     ) -> None:
         self.C = C
         self.epsilon = epsilon
@@ -113,6 +114,7 @@ class SVR(LibsvmParameters, ConfidentRegressor, RegressorMixin, AlongC, SingleMa
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
+        self.memory_limit = memory_limit
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVR:
         """Learn further samples.

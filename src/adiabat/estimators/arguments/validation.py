@@ -31,6 +31,7 @@ KERNEL_CONSTRAINTS: Final[dict[str, list[Any]]] = {
     "tol": [Interval(Real, 0.0, MAX_TOL, closed="right")],
     "solver": [StrOptions({"auto", "path", "exchange"})],
     "retain": [Policy, None],
+    "memory_limit": [Interval(Real, 0.0, None, closed="neither"), None],
 }
 
 

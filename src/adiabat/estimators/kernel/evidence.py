@@ -18,18 +18,26 @@ from adiabat.engine.samples import Samples
 from adiabat.engine.threads import pool_for
 from adiabat.error_bound import error_bound
 from adiabat.estimators.kernel.model import BLOCK_ENTRIES, Model
+from adiabat.logs import Progress
 from adiabat.typing import FloatArray, IntArray
 
 
 def certify(
-    model: Model, held_fixed: Mapping[str, Any], afresh: bool, retain: str = ""
+    model: Model,
+    held_fixed: Mapping[str, Any],
+    afresh: bool,
+    retain: str = "",
+    progress: Progress | None = None,
 ) -> Certificate:
-    """From residuals kept since the last updates, or with everything computed afresh."""
+    """From residuals kept since the last updates, or with everything computed afresh.
+
+    The latter may take long, and says how far it is.
+    """
     machines = [machine for _, machine in model.machines]
     verdicts = [machine.verdict for machine in machines]
     f_error = math.nan
     if afresh:
-        verdicts, errors = judged_afresh(model)
+        verdicts, errors = judged_afresh(model, progress)
         f_error = float(np.max(errors, initial=0.0))
     worst = 0
     if len(verdicts) > 1:
@@ -60,14 +68,16 @@ def _id_of(model: Model, machine: Machine, row: int) -> Any:
     return model.ledger.name_at(first_at(model.position, machine.at[row]))
 
 
-def judged_afresh(model: Model) -> tuple[list[Verdict], FloatArray]:
+def judged_afresh(
+    model: Model, progress: Progress | None = None
+) -> tuple[list[Verdict], FloatArray]:
     """Verdicts on machines, every kernel value computed anew, and how far f may be off by sample.
 
     The second has the samples in the order of learning, and a column for each machine.
     """
     samples = model.solver.samples
     machines = [machine for _, machine in model.machines]
-    f, sizes = decide_training(samples, machines, model.position)
+    f, sizes = decide_training(samples, machines, model.position, progress)
     verdicts, errors = [], np.zeros((samples.n, len(machines)))
     for column, machine in enumerate(machines):
         at = machine.at
@@ -76,6 +86,8 @@ def judged_afresh(model: Model) -> tuple[list[Verdict], FloatArray]:
         size = sizes[at, column]
         verdicts.append(judge(problem, r, size, model.solver.tol))
         block = partial(_block_of, samples, at)
+        if progress is not None and progress.is_due():
+            progress.tell(f"certificate, machine {column + 1} of {len(machines)}")
         features = samples.features[at] if samples.by_features else None
         bound = error_bound(problem, r, size, samples.diagonal[at], block, features)
         np.maximum.at(errors[:, column], at, bound)
@@ -83,7 +95,10 @@ def judged_afresh(model: Model) -> tuple[list[Verdict], FloatArray]:
 
 
 def decide_training(
-    samples: Samples, machines: list[Machine], order: IntArray
+    samples: Samples,
+    machines: list[Machine],
+    order: IntArray,
+    progress: Progress | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Decision values less b at all samples by position, and |K||u|, the sizes of their terms.
 
@@ -102,6 +117,8 @@ def decide_training(
             K = samples.block(rows, at)
             f[rows] = multiply(K, weights)
             sizes[rows] = multiply(np.abs(K, out=K), np.abs(weights))
+            if progress is not None and progress.is_due():
+                progress.tell(f"certificate, {rows[-1] + 1:,} of {samples.n:,} rows recomputed")
     return f, sizes
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from adiabat.certificate import Verdict
+from adiabat.engine.memory import allot, bytes_beside_columns, bytes_of
 from adiabat.engine.snapshot import Snapshot
 from adiabat.estimators.files.content import (
     Arrays,
@@ -34,7 +35,7 @@ _ROW_ARRAYS = ("u", "margin")
 # A file from before they existed leaves them at their defaults.
 _LATER_PARAMETERS = {
     "retain", "shrinking", "cache_size", "verbose", "max_iter", "break_ties", "probability",
-    "random_state", "calibration",
+    "random_state", "calibration", "memory_limit",
 }  # fmt: skip
 
 
@@ -61,14 +62,19 @@ def pack(model: Model) -> dict[str, Any]:
     return state
 
 
-def unpack(state: dict[str, Any]) -> Model:
-    """The model of a packed state."""
+def unpack(state: dict[str, Any], limit: float | None = None) -> Model:
+    """The model of a packed state; kernel columns beyond a limit of memory are in a file."""
     formulation = state["formulation"]
     model = Model(state["kernel"], state["tol"], formulation, state["ledger"])
     model.target, model.weight = state["target"], state["weight"]
     model.notes = dict(state.get("notes", {}))
     if state["X"] is None:
         return model
+    if limit is not None:
+        rows = [len(kept["u"]) for kept in state["machines"]]
+        margins = [len(kept["margin"]) for kept in state["machines"]]
+        beside = bytes_beside_columns(bytes_of(state["X"]), sum(rows), margins)
+        allot(model.solver.samples.gram, limit, beside)
     model.position = model.solver.samples.add(state["X"])
     own = model.solver.samples.diagonal[model.position]
     for kept in state["machines"]:

@@ -24,10 +24,12 @@ from adiabat.errors import NotOptimalError
 from adiabat.estimators.atomic import all_or_nothing
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.hard_margin import NO_HARD_MARGIN, has_errors, require_precision
+from adiabat.estimators.kernel.limit import keep_within
 from adiabat.estimators.kernel.model import Model
 from adiabat.estimators.kernel.naming import name_traces, named_by_id
 from adiabat.estimators.kernel.persistence import pack, unpack
 from adiabat.estimators.kernel.plan import Plan
+from adiabat.logs import Progress, listen
 
 
 class Transaction(all_or_nothing):
@@ -41,18 +43,27 @@ class Transaction(all_or_nothing):
         self._former: dict[str, Any] | None = None  # the model before the first of several parts
         self._n_parts = 0
         self._tol: float | None = None
+        self._limit: float | None = None  # bytes
+        self._progress: Progress | None = None
 
-    def require(self, model: Model, tol: float) -> None:
-        """Judge the model by a tolerance from now on."""
+    def require(self, model: Model, estimator: Any, started: float) -> None:
+        """Judge the model by the tolerance of its estimator, and keep within its memory.
+
+        The estimator's listeners are told how far the update is.
+        """
         self._model, self._tol = model, model.tol
-        model.tol = tol
+        model.tol, self._limit = estimator.tol, estimator.memory_limit
+        verbose = getattr(estimator, "verbose", False)
+        self._progress = listen(type(estimator).__name__, started, verbose)
 
     def solve(
         self, model: Model, change: SampleChange, method: str = "auto", trace: bool = False
     ) -> None:
         """Go to the optimum after a change; nothing is committed yet."""
         self._plan = plan = Plan(model, change)
+        keep_within(plan, model.solver, self._limit)
         self._step = step = plan.solver.changing()
+        step.info.progress = self._progress
         new = step.add(plan.X)
         # there is no path of optima from kernel to kernel: a traced one starts from no weights
         rows = plan.row_changes(new, warm=not trace)
@@ -104,7 +115,7 @@ class Transaction(all_or_nothing):
             self._step.rollback()
         if self._model is not None and self._n_parts:
             assert self._former is not None
-            former = unpack(self._former)
+            former = unpack(self._former, self._limit)
             former.version = self._version
             self._model.__dict__.update(former.__dict__)
         if self._model is not None and self._tol is not None:
