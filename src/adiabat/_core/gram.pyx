@@ -278,13 +278,17 @@ cdef class Gram:
     def remove(self, samples):
         """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays."""
         cdef long long[::1] slot_of = self.slot_of, owner = self.owner
-        cdef const long long[::1] come, to
+        cdef const long long[::1] come, to, gone
         cdef Py_ssize_t i, left
-        samples = np.sort(samples) if len(samples) < 2 else np.unique(samples)
+        cdef bint owns = False
+        samples = np.array(samples) if len(samples) < 2 else np.unique(samples)
         left = self.n - len(samples)
         tail, hole = fillers(samples, self.n)
-        slots = self.slot_of[samples]
-        if slots.max(initial=NO_SLOT) >= 0:
+        gone = samples
+        for i in range(gone.shape[0]):
+            owns = owns or slot_of[gone[i]] >= 0
+        if owns:
+            slots = self.slot_of[samples]
             self._vacate(slots[slots >= 0])
         self._remove_lines(samples, tail, hole)
         come, to = tail, hole

@@ -156,6 +156,21 @@ def nonzero(const double[::1] values):
     return simd.count_nonzeros(values.shape[0], &values[0]) if values.shape[0] else 0
 
 
+def nonzeros(const double[::1] values):
+    """Where values are not 0, ascending."""
+    cdef Py_ssize_t i, k = 0, n = values.shape[0]
+    if n:
+        k = simd.count_nonzeros(n, &values[0])
+    out = np.empty(k + 1, dtype=np.int64)  # room for a place that is passed over
+    k = 0
+    cdef long long[::1] found = out
+    with nogil:
+        for i in range(n):
+            found[k] = i
+            k += values[i] != 0.0
+    return out[:k]
+
+
 def mark(unsigned char[::1] marked, const long long[::1] at, const double[::1] u):
     """marked[at[i]] = 1 where u[i] is not 0."""
     cdef Py_ssize_t i

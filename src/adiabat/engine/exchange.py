@@ -34,6 +34,7 @@ from adiabat._core.rounds import NEGATIVE, Rounds
 from adiabat.engine.machine import AT_BOUND, BALANCE, Machine
 from adiabat.engine.merged import Merged
 from adiabat.engine.noise import ROUNDINGS
+from adiabat.engine.row_change import NO_VALUES
 from adiabat.errors import IndefiniteKernelError
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -86,7 +87,7 @@ class Exchange:
         """Go on with a machine, or other rows of it, whose residuals are up to date."""
         self.machine = machine
         self._rounds = Rounds(machine.samples, machine.n, AT_BOUND, machine.refactor)
-        self.accuracy = np.zeros(machine.n)  # the violation accepted, by row
+        self.accuracy = NO_VALUES  # the violation accepted, by row
         self._bound: tuple[FloatArray | None, ...] = None, None
         self._bind()
         self._rounds.enter_boxes()

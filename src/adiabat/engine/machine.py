@@ -27,13 +27,12 @@ from adiabat._core.conditions import (
     roundings,
     strength_of,
     typical_size,
-    violations,
 )
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
 from adiabat._core.looks import Looks
 from adiabat._core.room import Room
-from adiabat._core.rows import ascending
+from adiabat._core.rows import ascending, nonzeros
 from adiabat.certificate import Verdict
 from adiabat.engine.landmarks import Landmarks
 from adiabat.engine.noise import (
@@ -45,9 +44,9 @@ from adiabat.engine.noise import (
     noise,
     usual_diagonal,
 )
-from adiabat.engine.row_change import NO_ROWS, RowChange
+from adiabat.engine.row_change import NO_ROWS, NO_VALUES, RowChange
 from adiabat.engine.samples import Samples
-from adiabat.engine.snapshot import Before, Snapshot
+from adiabat.engine.snapshot import UNMOVED, Before, Snapshot
 from adiabat.engine.straight import Straight
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -65,8 +64,6 @@ BALANCE = 8.0 * EPSILON
 JUDGED = 32.0
 # A residual, in units of the row's target, below which f needs no more digits.
 FINE = 1e-10
-# A violation above this part of a target is not looked at for rounding: the machine is solved.
-SEEN = 1e-6
 # Kernel values gathered at a time (32 MB).
 BLOCK_ENTRIES = 4_000_000
 
@@ -221,20 +218,21 @@ class Machine:
         With `carry`, rows at a bound stay at it when it moves. `small_shift` is chosen here, or
         left as it is.
         """
-        first, rows = self.n, change.rebound
-        at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
-        self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
+        first, rows, moving = self.n, change.rebound, len(change.rebound) > 0
+        self.before = UNMOVED
+        if moving:
+            self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
         self._append(change, None, copied=True)
         self.weighty = None
         self.lo[change.remove] = self.hi[change.remove] = 0.0
-        if len(rows):
+        if moving:
+            at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
             self.lo[rows], self.hi[rows] = change.rebound_lo, change.rebound_hi
             self.r[rows] += self.t[rows] - change.rebound_t
             self.t[rows] = change.rebound_t
-        if self.n > first or len(rows):
-            self._measure_targets()
-        if len(rows):
             self.looks = None
+        if self.n > first or moving:
+            self._measure_targets()
         if change.d is not None:
             self.d = change.d
         was_small = self.small_shift
@@ -243,7 +241,7 @@ class Machine:
             self.refactor(first + change.add_margin)
         elif self.small_shift != was_small:
             self.refactor(self.margin)
-        if carry and len(rows):
+        if carry and moving:
             bound = np.where(at_low, change.rebound_lo, change.rebound_hi)
             self._move(rows, np.where(at_low | at_high, bound, self.u[rows]))
 
@@ -257,15 +255,21 @@ class Machine:
     def _append(self, change: RowChange, r: FloatArray | None, copied: bool) -> None:
         """Add the rows of a change at the end, in new arrays or where the others are."""
         added = len(change.add_at)
-        self.straight.come(self.n, change.add_at)
-        start = np.zeros(added) if change.add_u is None else change.add_u
-        root, inside = np.sqrt(self.samples.diagonal[change.add_at]), np.zeros(added, dtype=bool)
-        if r is None and change.add_u is None:
-            r = self.residuals_of(change)
-        new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
-        self._room.extend_all(self, NEW, new, CHANGING[not len(change.rebound) :] if copied else ())
-        if r is None:  # f has terms of new rows as well
-            r = self.samples.weigh(self.coefficients(), change.add_at) + self.b - change.add_t
+        changing = CHANGING[not len(change.rebound) :] if copied else ()
+        if added:
+            self.straight.come(self.n, change.add_at)
+            start = np.zeros(added) if change.add_u is None else change.add_u
+            root = np.sqrt(self.samples.diagonal[change.add_at])
+            if r is None and change.add_u is None:
+                r = self.residuals_of(change)
+            inside = np.zeros(added, dtype=bool)
+            new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
+            self._room.extend_all(self, NEW, new, changing)
+            if r is None:  # f has terms of new rows as well
+                r = self.samples.weigh(self.coefficients(), change.add_at) + self.b - change.add_t
+        else:
+            r = start = root = NO_VALUES
+            self._room.extend_all(self, changing, (NO_VALUES,) * len(changing), changing)
         looked = self._is_looked_at()
         if not looked:
             self._room.extend_all(self, ("held_r",), (r,), ("held_r",) if copied else ())
@@ -330,7 +334,7 @@ class Machine:
                 self.held_r = self.looks.r if looked else self.held_r
             if self.common < 0.0 or self.n == 0:
                 self._measure_targets()
-        self.weighty = np.flatnonzero(self.u != 0.0) if weighty is None else weighty
+        self.weighty = nonzeros(self.u) if weighty is None else weighty
 
     # -- kernel and weights ----------------------------------------------------------------------
 
@@ -342,11 +346,12 @@ class Machine:
         """Weights (or other values by row) summed by slot of their sample."""
         values = self.u if values is None else values
         known = self.weighty if values is self.u else None
-        rows = np.flatnonzero(values != 0.0) if known is None else known
-        sums = self.samples.gram.collect(values[rows], self.at[rows])
+        at = self.at if known is None else self.at[known]
+        values = values if known is None else values[known]
+        sums = self.samples.gram.collect(values, at)
         if sums is None:
-            self.samples.slots(self.at[rows[values[rows] != 0.0]])
-            sums = self.samples.gram.collect(values[rows], self.at[rows])
+            self.samples.slots(at[values != 0.0])
+            sums = self.samples.gram.collect(values, at)
         assert sums is not None
         return sums
 
@@ -459,15 +464,3 @@ class Machine:
         t, most = abs(float(self.t[found.worst])), float(self.root.max()) * self.strength()[0]
         rounding = 2.0 * JUDGED * EPSILON * (most + abs(self.b) + t)
         return found.residual <= rounding + 2.0 * tol * max(t, self.typical or abs(self.b))
-
-    def is_at_rest(self, touched: IntArray, tol: float) -> bool:
-        """Whether rows that came or are to go carry no weight, and none of them violates."""
-        u = self.u[touched]
-        if u.any() or self.in_margin[touched].any():
-            return False
-        found = violations(self.held_r[touched], u, self.lo[touched], self.hi[touched])
-        most = found.max(initial=0.0)
-        if most == 0.0 or most > SEEN * (self.typical or abs(self.b)):
-            return bool(most == 0.0)
-        own = self.root[touched] ** 2
-        return bool(np.all(found <= self.noise(tol, own, self.t[touched])))

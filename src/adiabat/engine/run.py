@@ -39,7 +39,7 @@ WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 2048
 # one for so many that are the nearest whatever it is.
 WATCH_FEW, WATCH_AMONG, WATCH_LIKELY, NEAREST = 8, 48, 512, 4
 # Rows from which it is guessed how far the nearest are, and how many of the nearest are among them.
-WATCH_GUESS, WATCH_COUNT = 512, 16
+WATCH_GUESS, WATCH_COUNT = 128, 16
 # A batch larger than this part of the machine is grown from a random part of it: by violators, at
 # most so many for each row watched, and as many as the part or so many for each row with weight.
 SUBSET_PART, SUBSET_LEAST, GROWTH, GROWTH_EACH = 32, 200, 3, 16
@@ -286,7 +286,8 @@ class Run:
             self.exchange = Exchange(machine, self.tol)
         elif self.exchange.machine is not machine:
             self.exchange.turn_to(machine)
-        machine.samples.draw(machine.at[watched | machine.in_margin])
+        if machine.samples.in_lines:
+            machine.samples.draw(machine.at[watched | machine.in_margin])
         if self.coarse:
             rows = np.flatnonzero(watched | machine.in_margin)
             self.exchange.descend(rows, self.crowded, steps)

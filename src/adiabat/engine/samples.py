@@ -422,10 +422,10 @@ class Samples:
 
     def remove(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """Remove samples; returns (from, to): where samples from the end moved."""
+        if len(positions) == 0:
+            return _NOBODY, _NOBODY
         tail, hole = self.gram.remove(positions)
         left = self.gram.n
-        if left == self.n:
-            return tail, hole
         self._held.move(tail, hole, left)
         self._compact(tail, hole, left)
         self.n = left

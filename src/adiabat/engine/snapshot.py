@@ -8,6 +8,7 @@ from typing import NamedTuple
 from adiabat._core.looks import Looks
 from adiabat.certificate import Verdict
 from adiabat.engine.landmarks import Landmarks
+from adiabat.engine.row_change import NO_ROWS, NO_VALUES
 from adiabat.typing import FloatArray, IntArray
 
 
@@ -18,6 +19,10 @@ class Before(NamedTuple):
     t: FloatArray
     lo: FloatArray
     hi: FloatArray
+
+
+# Rows only came and went.
+UNMOVED = Before(NO_ROWS, NO_VALUES, NO_VALUES, NO_VALUES)
 
 
 class Snapshot(NamedTuple):

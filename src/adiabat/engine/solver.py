@@ -183,7 +183,7 @@ class Solver:
         if saved is None:
             saved = {key: self.machines[key].snapshot() for key in changes}
         other = "exchange" if method == "path" else "path"
-        first = any(one is not None and one.small_shift for one in saved.values())
+        first = True in [one is not None and one.small_shift for one in saved.values()]
         for small_shift, way in product((first, not first), (method, other, ANEW)):
             traced = trace and (way == method or way == "path")
             try:
@@ -213,10 +213,11 @@ class Solver:
 
     def _begin(self, changes: Mapping[Key, RowChange], carry: bool, small_shift: bool) -> None:
         for key, change in changes.items():
-            if key not in self.machines:
-                self.machines[key] = Machine(self.samples)
-            self.machines[key].begin(change, carry, small_shift)
-            if self.machines[key].d != 0.0 or len(self.machines) > 1:
+            machine = self.machines.get(key)
+            if machine is None:
+                machine = self.machines[key] = Machine(self.samples)
+            machine.begin(change, carry, small_shift)
+            if machine.d != 0.0 or len(self.machines) > 1:
                 self.samples.complete()  # r is not bounded, or of few rows each: all are read
 
     # -- the solve -------------------------------------------------------------------------------
@@ -232,9 +233,7 @@ class Solver:
             if method == ANEW:
                 machine.start_over()
                 first, fresh = 0, True
-            touched: IntArray = np.concatenate([change.remove, np.arange(first, machine.n)])
-            if len(change.rebound) <= machine.n // 2:
-                touched = np.concatenate([touched, change.rebound])
+            touched = change.touched(first, machine.n)
             carried = len(change.rebound) > 0 or machine.d != 0.0
             along_path = method == "path" or trace
             if not (carried or fresh or along_path) and is_at_rest(machine, touched, self.tol):
@@ -313,15 +312,15 @@ class Solver:
 
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
-        gram = self.samples.gram
         machines = [machine for machine in machines if not look(machine)]
+        if not machines:
+            return
+        gram = self.samples.gram
         if self.samples.group is not None or self.samples.in_lines:
             for machine in machines:
                 f = self.samples.judged(machine.coefficients(), machine.at)
                 machine.r = f + (machine.b - machine.t)
                 start_looking(machine)
-            return
-        if not machines:
             return
         for machine in machines[1:]:  # their columns first: a new panel adds coefficients
             self.samples.slots(machine.at[machine.u != 0.0])
@@ -334,8 +333,9 @@ class Solver:
         f = np.empty((gram.n_lines, len(machines)))
         weigh(panels, weights, f)
         for column, machine in enumerate(machines):
-            machine.r = f[:, column].take(gram.lines(machine.at))
-            machine.r += machine.b - machine.t
+            r = f[:, column].take(gram.lines(machine.at))
+            r += machine.b - machine.t
+            machine.r = r
             start_looking(machine)
 
     def require(self, tol: float) -> None:
@@ -372,11 +372,12 @@ class Solver:
         for key in retired:
             self.machines.pop(key, None)
         for key in [key for key in changes if key in self.machines]:
+            machine, change = self.machines[key], changes[key]
             if key in standing:
-                self.machines[key].accept(changes[key], standing[key])
+                machine.accept(change, standing[key])
             else:
-                self.machines[key].finish(changes[key].remove)
-                self.machines[key].refresh_on_schedule()
+                machine.finish(change.remove)
+                machine.refresh_on_schedule()
         if self._is_fork:
             return NO_ROWS, NO_ROWS
         tail, hole = self.samples.remove(removed)

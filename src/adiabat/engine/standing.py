@@ -16,6 +16,7 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
+from adiabat._core.conditions import violations
 from adiabat._core.judge import adds_nothing
 from adiabat.engine.bias import centre_bias, is_anchored
 from adiabat.engine.machine import Machine
@@ -24,6 +25,8 @@ from adiabat.typing import FloatArray, IntArray
 
 # What `strength` may have grown to since b was last centred: refinement moves weights by roundings.
 STRONGER = 2.0
+# A violation above this part of a target is not looked at for rounding: the machine is solved.
+SEEN = 1e-6
 
 
 def find_standing(
@@ -65,7 +68,20 @@ def is_at_rest(machine: Machine, touched: IntArray, tol: float) -> bool:
 
     Then no other residual has changed since the judge computed it.
     """
-    if not machine.is_at_rest(touched, tol) or centre_bias(machine):
+    if not _add_nothing(machine, touched, tol) or centre_bias(machine):
         return False
     machine.update_verdict(tol)
     return bool(machine.verdict.ok)
+
+
+def _add_nothing(machine: Machine, touched: IntArray, tol: float) -> bool:
+    """Whether rows that came or are to go carry no weight, and none of them violates."""
+    u = machine.u[touched]
+    if u.any() or machine.in_margin[touched].any():
+        return False
+    found = violations(machine.held_r[touched], u, machine.lo[touched], machine.hi[touched])
+    most = found.max(initial=0.0)
+    if most == 0.0 or most > SEEN * (machine.typical or abs(machine.b)):
+        return bool(most == 0.0)
+    own = machine.root[touched] ** 2
+    return bool(np.all(found <= machine.noise(tol, own, machine.t[touched])))

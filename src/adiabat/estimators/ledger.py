@@ -173,7 +173,8 @@ class Ledger:
                     "pass missing='ignore' to pass over them"
                 )
             serials = [serial for serial in serials if serial is not None]
-        return np.searchsorted(self._serials, np.array(serials, np.int64)).astype(np.int64)
+        places = self._serials.searchsorted(np.array(serials, np.int64))
+        return places.astype(np.int64, copy=False)
 
     def append(self, ids: Iterable[Any]) -> None:
         """Record new ids at the end of the order."""

@@ -25,8 +25,8 @@ def certify(
     model: Model, held_fixed: Mapping[str, Any], afresh: bool, retain: str = ""
 ) -> Certificate:
     """From residuals kept since the last updates, or with everything computed afresh."""
-    machines = [machine for _, machine in model.machines]
-    verdicts = [machine.verdict for machine in machines]
+    machines = model.machines
+    verdicts = [machine.verdict for _, machine in machines]
     f_error = math.nan
     if afresh:
         verdicts, errors = judged_afresh(model)
@@ -47,7 +47,7 @@ def certify(
         retain=retain,
         balance=max([verdict.balance for verdict in verdicts], default=0.0),
         gap_tol=found.gap_allowed or model.solver.tol,
-        worst=_id_of(model, machines[worst], found.worst) if found.worst >= 0 else None,
+        worst=_id_of(model, machines[worst][1], found.worst) if found.worst >= 0 else None,
         rounding=found.rounding,
         f_error=f_error,
         n_bounded=sum([verdict.n_bounded for verdict in verdicts]),
