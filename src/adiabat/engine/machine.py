@@ -125,6 +125,11 @@ class Machine:
         return self.factor.rows if self.factor is not None else NO_ROWS
 
     @property
+    def n_margin(self) -> int:
+        """How many these are."""
+        return self.factor.size if self.factor is not None else 0
+
+    @property
     def r(self) -> FloatArray:
         """Residuals Ku + b - t; where an update only bounded some, they are computed now."""
         if self.is_bounded and not self.in_part:
@@ -205,7 +210,7 @@ class Machine:
 
     def refresh_on_schedule(self) -> None:
         """Make the factor anew once enough rows have joined and left since the last time."""
-        if self.factor is not None and self.factor.changes > REFRESH * (len(self.margin) + 100):
+        if self.factor is not None and self.factor.changes > REFRESH * (self.n_margin + 100):
             self.refactor(self.margin)
 
     # -- change of rows --------------------------------------------------------------------------

@@ -113,7 +113,7 @@ class Run:
     def _watch_nearest(self, watched: BoolArray, size: int) -> None:
         """Watch about so many rows, those nearest to r = 0."""
         machine, n = self.machine, self.machine.n
-        if size >= n - len(machine.margin):
+        if size >= n - machine.n_margin:
             watched[:] = True
             return
         # about that many: how far the nearest are is guessed from every few rows
@@ -157,7 +157,7 @@ class Run:
 
     def _is_bounded(self) -> bool:
         """Whether weights at a bound outnumber the margin."""
-        margin = len(self.machine.margin)
+        margin = self.machine.n_margin
         return nonzero(self.machine.u) - margin >= margin
 
     def _weighty_part(self) -> float:
@@ -175,12 +175,12 @@ class Run:
 
     def _is_few(self) -> bool:
         """Whether so few rows move that a path is short."""
-        margin, n = len(self.machine.margin), self.machine.n
+        margin, n = self.machine.n_margin, self.machine.n
         return self.n_moving * margin * (margin + n) <= SHORT_PATH
 
     def _is_low_rank(self) -> bool:
         """Few rows are in the margin, most weights at a bound: rounds in blocks overshoot there."""
-        margin, factor = len(self.machine.margin), self.machine.factor
+        margin, factor = self.machine.n_margin, self.machine.factor
         weighty = nonzero(self.machine.u)
         if not 0 < margin <= weighty // WEAK_MARGIN:
             return False
@@ -191,7 +191,7 @@ class Run:
         """Whether a coarse step goes before the rounds of an update."""
         if self.overshoots:
             # else the path goes first, or blocks
-            many = MOVED_PART * self.n_moving > len(self.machine.margin)
+            many = MOVED_PART * self.n_moving > self.machine.n_margin
             return not self._is_few() or (self.carried and many)
         many = self.machine.d == 0.0 and self.n_moving >= nonzero(self.machine.u)
         return many and self._is_bounded() and self._is_small()
@@ -201,7 +201,7 @@ class Run:
 
         With a large margin a few rounds do better. A sum other than 0 is for all rows to share.
         """
-        return self.fresh and self.machine.d == 0.0 and len(self.machine.margin) < LARGE_MARGIN
+        return self.fresh and self.machine.d == 0.0 and self.machine.n_margin < LARGE_MARGIN
 
     def _is_near(self, n_margin: int) -> bool:
         """Whether the optimum is so near that rows go there one at a time.
@@ -268,7 +268,7 @@ class Run:
 
     def _exchange_on(self, machine: Machine, watched: BoolArray) -> None:
         while True:
-            near = self._is_near(len(machine.margin))
+            near = self._is_near(machine.n_margin)
             exchange = self._descend_on(machine, watched)
             exchange.solve(watched, self.nearly_there)
             if not exchange.overshoots:  # not after a coarse step
@@ -343,5 +343,5 @@ class Run:
         self.n_moving = len(new)
         self.coarse |= len(new) > 0 and self._grows_in_pairs()
         if self.overshoots and len(new):
-            self._go_on(self._is_near(len(machine.margin)))
+            self._go_on(self._is_near(machine.n_margin))
         return False

@@ -22,7 +22,7 @@ import numpy as np
 
 from adiabat._core import thread_pool
 from adiabat._core.judge import weigh
-from adiabat._core.rows import mark
+from adiabat._core.rows import nonzeros
 from adiabat.engine.bias import centre_bias
 from adiabat.engine.groups import Groups
 from adiabat.engine.interior import applies, pairs_worth, start_inside
@@ -273,10 +273,10 @@ class Solver:
             self._exchange(pending)
         if pending:
             raise not_optimal(pending[0].machine)
-        polished = [run.machine for run in runs if polish(run.machine)]
-        self.refresh(polished)
-        for machine in polished:
-            machine.update_verdict(self.tol)
+        if polished := [run.machine for run in runs if polish(run.machine)]:
+            self.refresh(polished)
+            for machine in polished:
+                machine.update_verdict(self.tol)
         for run in runs:
             if not run.machine.verdict.ok:
                 raise not_optimal(run.machine)
@@ -288,9 +288,9 @@ class Solver:
     def _exchange(self, runs: list[Run]) -> None:
         """A turn of each. Columns after the coarse steps of many are made at once, in less time."""
         coarse = [run for run in runs if run.coarse and not run.machine.in_part]
-        for run in coarse if len(coarse) > 1 else ():
-            run.descend()
         if len(coarse) > 1:
+            for run in coarse:
+                run.descend()
             rows = [run.machine.at[run.machine.u != 0.0] for run in coarse]
             self.samples.slots(np.unique(np.concatenate(rows)))
         for run in runs:
@@ -315,20 +315,20 @@ class Solver:
         machines = [machine for machine in machines if not look(machine)]
         if not machines:
             return
-        gram = self.samples.gram
-        if self.samples.group is not None or self.samples.in_lines:
+        samples, gram = self.samples, self.samples.gram
+        if samples.group is not None or samples.in_lines:
             for machine in machines:
-                f = self.samples.judged(machine.coefficients(), machine.at)
+                f = samples.judged(machine.coefficients(), machine.at)
                 machine.r = f + (machine.b - machine.t)
                 start_looking(machine)
             return
         for machine in machines[1:]:  # their columns first: a new panel adds coefficients
-            self.samples.slots(machine.at[machine.u != 0.0])
+            samples.slots(machine.at[machine.u != 0.0])
         by_machine = [machine.coefficients() for machine in machines]
         weights = np.column_stack(by_machine) if len(machines) > 1 else by_machine[0][:, None]
         panels = gram.panels
-        if self.samples.by_features:  # K = XX', and of X there is one panel
-            panels = [self.samples.features]
+        if samples.by_features:  # K = XX', and of X there is one panel
+            panels = [samples.features]
             weights = panels[0].T @ weights
         f = np.empty((gram.n_lines, len(machines)))
         weigh(panels, weights, f)
@@ -426,7 +426,8 @@ class Solver:
         """Which samples carry weight in some machine."""
         weighty = np.zeros(self.samples.n, dtype=bool)
         for machine in self.machines.values():
-            mark(weighty.view(np.uint8), machine.at, machine.u)
+            rows = nonzeros(machine.u) if machine.weighty is None else machine.weighty
+            weighty[machine.at[rows]] = True
         return weighty
 
     def _in_margin(self) -> BoolArray:

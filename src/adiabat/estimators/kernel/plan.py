@@ -69,8 +69,8 @@ class Plan:
             if len(change.replaced):
                 leaving = np.concatenate([leaving, change.replaced])
             self.gone = model.position[leaving]
-            others = () if self._is_plain else model.solver.machines
-            self.retired = set(others).difference(self._keys)
+            held = model.solver.machines
+            self.retired = set() if self._is_plain else set(held).difference(self._keys)
         else:
             self.solver, self.X = Solver(change.kernel, model.solver.tol), change.rows
             self.gone, self.retired = NO_ROWS, set()
@@ -167,8 +167,8 @@ class Plan:
         The first by their place before the change, the others by that after it.
         """
         model, change = self._model, self._change
-        n, kept = len(model), len(model) - len(removed)
-        new = np.arange(kept, kept + len(change.target) - len(change.replaced))
+        n, n_new = len(model), len(change.target) - len(change.replaced)
+        new = np.arange(n - len(removed), n - len(removed) + n_new) if n_new else NO_ROWS
         if not (reshaped or change.revises):
             return removed, new, NO_ROWS
         fresh, moved = np.zeros(n, dtype=bool), np.full(n, reshaped)
@@ -184,9 +184,10 @@ class Plan:
     ) -> dict[Any, RowChange]:
         model, change, changes = self._model, self._change, {}
         leaving, n_samples = model.position[stale], self.solver.samples.n
-        coming = self._known(fresh)
-        if self._is_plain:  # they are those that are new
+        if self._is_plain:  # nobody but new samples gets rows
             coming = self._new, change.target, change.weight
+        else:
+            coming = self._known(fresh)
         changing = self._known(moved)
         many = len(self._keys) > 1
         affected = set(model.target[stale].tolist()) if many else set()
