@@ -143,7 +143,7 @@ cdef class Gram:
         self.stamp = stamp
         self._group = group
 
-    def append(self, Py_ssize_t k, slots, double[:, ::1] block):
+    def append(self, Py_ssize_t k, slots=(), double[:, ::1] block=None):
         """Add k samples at the end; block[i, j] = k(new_i, owner of slots[j])."""
         self._reserve_lines(self.n + k)
         self._reserve_samples(self.n + k)

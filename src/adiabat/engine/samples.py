@@ -176,7 +176,8 @@ class Samples:
         """Add a number to the groups of samples: those of the same machines are one group."""
         if self.group is None:
             self.group = np.zeros(self.n, dtype=np.int64)
-        self.group[positions] += by
+        if len(positions):
+            self.group[positions] += by
 
     def _claim(self, positions: IntArray) -> None:
         """Give samples their kernel columns, computed against all samples that have a line."""
@@ -375,7 +376,7 @@ class Samples:
         first = self.n
         self._store_rows(X)
         positions = np.arange(first, first + k)
-        self.gram.append(k, _NOBODY, np.empty((k, 0)))
+        self.gram.append(k)
         self._check_diagonal(positions, self._own(first))
         if self.by_features or isinstance(self.gram, LineGram):
             if self._whole:

@@ -111,7 +111,7 @@ class Step:
             self._blas.take()
         held = solver.machines
         self._saved = {key: held[key].snapshot() if key in held else None for key in moving}
-        n_rows = sum([machine.n for machine in held.values()])
+        n_rows = sum([len(machine.u) for machine in held.values()])
         n_rows += sum([len(change.add_at) for change in changes.values()])
         self._n_changed = sum([change.size for change in changes.values()])
         self._is_large = 2 * self._n_changed > n_rows
@@ -228,12 +228,12 @@ class Solver:
         runs, waiting = [], []
         for key, change in changes.items():
             machine = self.machines[key]
-            first = machine.n - len(change.add_at)
-            fresh = len(change.add_at) > machine.n // 2 and change.add_u is None
+            n, added = machine.n, len(change.add_at)
+            first, fresh = n - added, added > n // 2 and change.add_u is None
             if method == ANEW:
                 machine.start_over()
                 first, fresh = 0, True
-            touched = change.touched(first, machine.n)
+            touched = change.touched(first, n)
             carried = len(change.rebound) > 0 or machine.d != 0.0
             along_path = method == "path" or trace
             if not (carried or fresh or along_path) and is_at_rest(machine, touched, self.tol):

@@ -20,7 +20,7 @@ from adiabat._core.conditions import violations
 from adiabat._core.judge import adds_nothing
 from adiabat.engine.bias import centre_bias, is_anchored
 from adiabat.engine.machine import Machine
-from adiabat.engine.row_change import RowChange
+from adiabat.engine.row_change import NO_VALUES, RowChange
 from adiabat.typing import FloatArray, IntArray
 
 # What `strength` may have grown to since b was last centred: refinement moves weights by roundings.
@@ -51,13 +51,16 @@ def _standing(machine: Machine, change: RowChange) -> FloatArray | None:
     if not machine.verdict.ok or machine.judged_by_sizes or machine.common < 0.0:
         return None
     # the first MARGIN row is inside its box, and so holds b (`centre_bias`)
-    if not machine.factor.holds_b() or machine.in_margin[gone].any():
+    if not machine.factor.holds_b() or (len(gone) and machine.in_margin[gone].any()):
         return None
     if not is_anchored(machine, STRONGER * machine.strength_seen):
         return None
-    r, u, t = machine.held_r[gone], machine.u[gone], machine.t[gone]
-    if not adds_nothing(r, u, t, machine.lo[gone], machine.hi[gone], machine.common):
-        return None
+    if len(gone):
+        r, u, t = machine.held_r[gone], machine.u[gone], machine.t[gone]
+        if not adds_nothing(r, u, t, machine.lo[gone], machine.hi[gone], machine.common):
+            return None
+    if not added:
+        return NO_VALUES
     r = machine.residuals_of(change)
     new = r, np.zeros(added), change.add_t, change.add_lo, change.add_hi
     return r if adds_nothing(*new, machine.common) else None

@@ -34,7 +34,7 @@ class Transaction(all_or_nothing):
 
     def __init__(self, *estimators: Any) -> None:
         super().__init__(*estimators)
-        self._info = SolveInfo()
+        self._info: SolveInfo | None = None  # of parts that were committed
         self._step: Step | None = None
         self._model: Model | None = None
         self._former: dict[str, Any] | None = None  # the model before the first of several parts
@@ -81,6 +81,7 @@ class Transaction(all_or_nothing):
         """Commit what was solved, with more to come; a later failure rolls it back as well."""
         with deferred_interrupts():
             self._n_parts += 1
+            self._info = self._info or SolveInfo()
             self._info.add(self._commit())
 
     def committing(self) -> Committing:
@@ -96,7 +97,7 @@ class Transaction(all_or_nothing):
             step, self._step = self._step, None
             self._plan.adopt(*step.commit(self._plan.gone, self._plan.retired))
             info = step.info
-        return self._info if whole and self._n_parts else info
+        return self._info if whole and self._info else info
 
     def _rollback(self) -> None:
         if self._step is not None:
