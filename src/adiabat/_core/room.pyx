@@ -77,7 +77,7 @@ cdef class Room:
 
 cdef class Leaving:
     """Rows (ascending) that go, of n, and how others close up: all behind them move up, or, if
-    they are to be `filled`, some from the end take the places.
+    they are to be `filled`, some from the end take the places, those at `tail` the places `hole`.
     """
 
     cdef readonly object gone, tail, hole

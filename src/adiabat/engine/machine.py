@@ -68,8 +68,9 @@ FINE = 1e-10
 BLOCK_ENTRIES = 4_000_000
 
 NO_KERNEL: FloatArray = np.empty((0, 0))
-#: Arrays of a machine with an entry for each row, and of what the judge knows of them.
+#: Arrays with an entry for each row: a machine's, those that are always its own, the judge's.
 BY_ROW = ("at", "t", "lo", "hi", "u", "held_r", "root", "in_margin")
+OF_ITS_OWN = tuple(name for name in BY_ROW if name != "held_r")
 LOOKED = ("r", "u", "seen", "slack")
 #: Those told of a new row; those that change where a snapshot holds them, t if the row stays.
 NEW = ("at", "t", "lo", "hi", "u", "root", "in_margin")
@@ -229,7 +230,8 @@ class Machine:
             self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
         self._append(change, None, copied=True)
         self.weighty = None
-        self.lo[change.remove] = self.hi[change.remove] = 0.0
+        if len(change.remove):
+            self.lo[change.remove] = self.hi[change.remove] = 0.0
         if moving:
             at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
             self.lo[rows], self.hi[rows] = change.rebound_lo, change.rebound_hi
@@ -332,7 +334,7 @@ class Machine:
             if self.landmarks is not None:
                 self.landmarks.remove(leaving, self.looks, self.root)
             looked = self._is_looked_at()
-            leaving.close(self, [name for name in BY_ROW if not (looked and name == "held_r")])
+            leaving.close(self, OF_ITS_OWN if looked else BY_ROW)
             if self.looks is not None:
                 leaving.close(self.looks, LOOKED)
                 self.looks.computed = None
