@@ -191,12 +191,9 @@ class Verdict(NamedTuple):
         """The largest of the three, each relative to what it may be: at most 1 where `ok`."""
         if not self.ok:
             return math.inf
-        ratios = [
-            found / allowed
-            for found, allowed in ((self.residual, self.allowed), (self.gap, self.gap_allowed))
-            if found > 0.0
-        ]
-        return max(ratios, default=0.0)
+        residual = self.residual / self.allowed if self.residual > 0.0 else 0.0
+        gap = self.gap / self.gap_allowed if self.gap > 0.0 else 0.0
+        return max(residual, gap)
 
 
 @dataclass(frozen=True)

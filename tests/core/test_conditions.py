@@ -137,12 +137,13 @@ def test_a_sum_is_right_but_for_rounding() -> None:
 
 
 def test_a_row_has_room_if_f_shows_how_far_its_bounds_are() -> None:
-    u, hi = np.array([0.5, 1e-13, 1.0 - 1e-17]), np.ones(3)
-    given = u, np.ones(3), np.zeros(3), hi, np.ones(3), 0.0
-    assert [has_room(row, *given, 1.0, 64.0) for row in range(3)] == [True, True, False]
-    assert not has_room(1, *given, 1e3, 64.0)  # beside larger weights it is nothing
-    far = u, np.ones(3), np.zeros(3), hi, np.full(3, 1e8), 0.0
-    assert has_room(1, *far, 1e3, 64.0)  # but for its own f, which is larger still
+    of_one = 1.0, 0.0, 1.0, 1.0, 0.0  # t, lo, hi, root, b
+    assert [has_room(u, *of_one, 1.0, 64.0) for u in (0.5, 1e-13, 1.0 - 1e-17)] == [
+        True, True, False,
+    ]  # fmt: skip
+    assert not has_room(1e-13, *of_one, 1e3, 64.0)  # beside larger weights it is nothing
+    # but for its own f, which is larger still
+    assert has_room(1e-13, 1.0, 0.0, 1.0, 1e8, 0.0, 1e3, 64.0)
 
 
 @pytest.mark.parametrize("step", [1, 3])

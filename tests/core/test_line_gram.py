@@ -32,7 +32,7 @@ class Mirror:
         self.came = 0
 
     def append(self, k: int) -> None:
-        self.gram.append(k, np.empty(0, dtype=np.int64), np.empty((k, 0)))
+        self.gram.append(k)
         self.who = np.concatenate([self.who, np.arange(self.came, self.came + k)])
         self.came += k
 

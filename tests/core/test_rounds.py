@@ -99,6 +99,23 @@ def test_a_weight_is_at_its_bound_where_nobody_sees_the_difference() -> None:
     assert rig.rounds.snap_to_bounds(np.array([2]), np.array([3e-30]))[0] == 3e-30
 
 
+def test_rounds_come_back_to_where_they_began() -> None:
+    rig = Rig()
+    rig.u[0] = 2.0
+    rig.rounds.enter_boxes()
+    rig.rounds.delta_b = 0.25
+    before = rig.u.copy(), rig.r.copy(), rig.rounds.delta.copy()
+    assert before[2].any()
+    rig.rounds.keep(0.5)
+    rig.rounds.start()
+    rig.rounds.measure(0.0)
+    rig.rounds.survey(np.ones(N, dtype=bool), np.ones(N, dtype=bool), 0.0, False, False, True)
+    assert not np.array_equal(rig.u, before[0]) and not np.array_equal(rig.r, before[1])
+    assert rig.rounds.come_back() == 0.5 and rig.rounds.delta_b == 0.25
+    for now, then in zip((rig.u, rig.r, rig.rounds.delta), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
 def test_boxes_are_entered_and_who_leaves_is_named() -> None:
     rig = Rig()
     rig.u[[0, 1, 3]] = [2.0, -3.0, 1.0]

@@ -8,13 +8,14 @@ import pytest
 
 from adiabat._core.rows import (
     are_equal,
+    are_finite,
     ascending,
     codes_in,
     delete_entries,
     first_at,
     has_codes,
-    mark,
     nonzero,
+    nonzeros,
     rename,
     rows_at,
 )
@@ -55,12 +56,19 @@ def test_codes() -> None:
         codes_in(np.array([1, -1]))
 
 
-def test_counts_and_marks() -> None:
-    u = np.array([0.0, -2.0, 0.5])
-    assert nonzero(u) == 2
-    marked = np.zeros(5, dtype=bool)
-    mark(marked.view(np.uint8), np.array([4, 1, 1]), u)
-    assert marked.tolist() == [False, True, False, False, False]
+@pytest.mark.parametrize("values", [[], [0.0], [3.0], [0.0, -2.0, 0.5], [1.0, 0.0, np.nan, -0.0]])
+def test_what_is_not_zero_is_counted_and_listed(values: list[float]) -> None:
+    u = np.array(values)
+    assert nonzero(u) == np.count_nonzero(u)
+    assert nonzeros(u).tolist() == np.flatnonzero(u).tolist()
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_one_entry_that_is_not_finite_is_seen(strange: float) -> None:
+    X = np.full((3, 5), 1e308)
+    assert are_finite(X) and are_finite(np.empty((0, 5)))
+    X[2, 4] = strange
+    assert not are_finite(X)
 
 
 @pytest.mark.parametrize("moves", [{}, {9: 2}, {7: 0, 9: 5}, {5: 1, 6: 2, 9: 0}])
@@ -76,6 +84,14 @@ def test_positions_that_are_there_once_are_sought_from_the_end() -> None:
     positions = np.array([9, 4, 0, 7, 2, 9, 5])
     rename(positions, np.array([7, 9]), np.array([1, 3]), once=True)
     assert positions.tolist() == [9, 4, 0, 1, 2, 3, 5]
+
+
+def test_one_position_is_renamed_wherever_it_is_or_once() -> None:
+    positions = np.array([9, 4, 9, 7])
+    rename(positions, np.array([9]), np.array([1]), once=True)
+    assert positions.tolist() == [9, 4, 1, 7]
+    rename(positions, np.array([9]), np.array([2]))
+    assert positions.tolist() == [2, 4, 1, 7]
 
 
 def test_rows_at_marked_samples() -> None:

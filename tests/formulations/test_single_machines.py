@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adiabat.formulations import FORMULATIONS
+from adiabat.formulations import FORMULATIONS, Formulation
 from adiabat.formulations.base import ONLY
 from adiabat.formulations.epsilon_svr import EpsilonSVR
 from adiabat.formulations.one_class import OneClass
@@ -111,8 +111,12 @@ def test_targets_of_a_file_must_be_finite() -> None:
         EpsilonSVR(1.0, 0.1).require_sound(np.array([1.0, np.nan]))
 
 
-def test_only_what_takes_nothing_from_the_samples_stays() -> None:
+@pytest.mark.parametrize("formulation", [EpsilonSVR(1.0, 0.1), OneClass(0.5)])
+def test_what_takes_at_most_a_sum_from_the_samples_stays(formulation: Formulation) -> None:
     some, everyone = np.array([0]), np.arange(len(TARGET))
-    assert EpsilonSVR(1.0, 0.1).stays(TARGET, some)
-    assert not EpsilonSVR(1.0, 0.1).stays(TARGET, everyone)
-    assert not OneClass(0.5).stays(TARGET, some) and not Sphere(1.0, 1.0).stays(TARGET, some)
+    assert formulation.stays(TARGET, some)
+    assert not formulation.stays(TARGET, everyone)
+
+
+def test_what_takes_a_bound_from_the_samples_does_not_stay() -> None:
+    assert not Sphere(1.0, 1.0).stays(TARGET, np.array([0]))

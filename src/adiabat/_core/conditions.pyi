@@ -86,12 +86,11 @@ def aims_by_bound(
 def imbalance(u: npt.NDArray[np.float64], d: float, slack: float) -> float: ...
 def strength_of(root: npt.NDArray[np.float64], u: npt.NDArray[np.float64]) -> float: ...
 def has_room(
-    row: int,
-    u: npt.NDArray[np.float64],
-    t: npt.NDArray[np.float64],
-    lo: npt.NDArray[np.float64],
-    hi: npt.NDArray[np.float64],
-    root: npt.NDArray[np.float64],
+    u: float,
+    t: float,
+    lo: float,
+    hi: float,
+    root: float,
     b: float,
     strength: float,
     roundings: float,

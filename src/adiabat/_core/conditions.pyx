@@ -11,7 +11,7 @@ from libc.stdlib cimport free, malloc
 import numpy as np
 
 from adiabat._core.simd cimport simd
-from adiabat._core.sums cimport sizes_of, sum_of
+from adiabat._core.sums cimport sizes_of, strength_in, sum_of
 
 cdef enum:
     BLOCK = 128  # rows of which none may carry weight
@@ -86,8 +86,7 @@ def roundings(const double[::1] u, const double[::1] t, const double[::1] root, 
         least = float(np.median(sizes))
     typical = typical if typical > 0.0 else fabs(b)
     with nogil:
-        for i in range(n):
-            total += root[i] * fabs(u[i])
+        total = strength_in(n, &root[0], &u[0])
         if given == NULL:
             least = usual * total
         for i in range(n):
@@ -127,8 +126,7 @@ def aims_by_bound(const double[::1] u, const double[::1] t, const double[::1] ro
     cdef double[::1] aim = out
     typical = typical if typical > 0.0 else fabs(b)
     with nogil:
-        for i in range(n):
-            total += root[i] * fabs(u[i])
+        total = strength_in(n, &root[0], &u[0]) if n else 0.0
         for i in range(n):
             unit = _unit(t[i], typical)
             rounding = _rounding(root[i] * total, usual * total, b, t[i])
@@ -152,8 +150,7 @@ def are_fine(const double[::1] r, const double[::1] u, const double[::1] t, cons
         raise ValueError("rows do not fit")
     typical = typical if typical > 0.0 else fabs(b)
     with nogil:
-        for i in range(n):
-            total += root[i] * fabs(u[i])
+        total = strength_in(n, &root[0], &u[0]) if n else 0.0
         for i in range(n):
             unit = _unit(t[i], typical)
             rounding = _rounding(root[i] * total, usual * total, b, t[i])
@@ -190,13 +187,12 @@ def strength_of(const double[::1] root, const double[::1] u):
     return total
 
 
-def has_room(Py_ssize_t row, const double[::1] u, const double[::1] t, const double[::1] lo,
-             const double[::1] hi, const double[::1] root, double b, double strength,
+def has_room(double u, double t, double lo, double hi, double root, double b, double strength,
              double roundings):
     """Whether a row is inside its box, by more than f shows: `no_weight` in `engine/bias.py`."""
-    cdef double low = u[row] - lo[row], high = hi[row] - u[row]
-    cdef double own = root[row] if root[row] > TINY else TINY
-    cdef double seen = roundings * EPSILON * (strength + (fabs(b) + fabs(t[row])) / own) / own
+    cdef double low = u - lo, high = hi - u
+    cdef double own = root if root > TINY else TINY
+    cdef double seen = roundings * EPSILON * (strength + (fabs(b) + fabs(t)) / own) / own
     return (low if low < high else high) > seen
 
 

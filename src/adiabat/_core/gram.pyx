@@ -80,12 +80,8 @@ cdef class Gram:
     def __init__(self, memory=UNLIMITED):
         self.n = self.n_lines = self.capacity = 0
         self.panels = []
-        self.slot_of = np.empty(0, dtype=np.int64)
-        self.owner = np.empty(0, dtype=np.int64)
-        self.stamp = np.empty(0, dtype=np.int64)
-        self._group = np.empty(0, dtype=np.int64)
-        self._clock = 0
-        self.lost = None
+        self.slot_of, self.owner, self.stamp, self._group = np.empty((4, 0), dtype=np.int64)
+        self._clock, self.lost = 0, None
         self.use(memory)
 
     def use(self, memory):
@@ -157,7 +153,7 @@ cdef class Gram:
         self.stamp = stamp
         self._group = group
 
-    def append(self, Py_ssize_t k, slots, double[:, ::1] block):
+    def append(self, Py_ssize_t k, slots=(), double[:, ::1] block=None):
         """Add k samples at the end; block[i, j] = k(new_i, owner of slots[j])."""
         self._reserve_lines(self.n + k)
         self._reserve_samples(self.n + k)
@@ -292,13 +288,17 @@ cdef class Gram:
     def remove(self, samples):
         """Remove samples; survivors from the end fill the holes. Returns (from, to) arrays."""
         cdef long long[::1] slot_of = self.slot_of, owner = self.owner
-        cdef const long long[::1] come, to
+        cdef const long long[::1] come, to, gone
         cdef Py_ssize_t i, left
-        samples = np.sort(samples) if len(samples) < 2 else np.unique(samples)
+        cdef bint owns = False
+        samples = np.array(samples) if len(samples) < 2 else np.unique(samples)
         left = self.n - len(samples)
         tail, hole = fillers(samples, self.n)
-        slots = self.slot_of[samples]
-        if slots.max(initial=NO_SLOT) >= 0:
+        gone = samples
+        for i in range(gone.shape[0]):
+            owns = owns or slot_of[gone[i]] >= 0
+        if owns:
+            slots = self.slot_of[samples]
             self._vacate(slots[slots >= 0])
         self._remove_lines(samples, tail, hole)
         come, to = tail, hole

@@ -184,6 +184,7 @@ def weigh_rows(panels, const double[::1] weights, const long long[::1] rows, dou
 
 cdef struct Sums:
     # over rows, in lanes: in one sum every addition would wait for the last
+    # (worst violation, farthest u from its box: whether there is any)
     double[LANES] worst, gap, spread, any_r, total, carry, weight, ur, ut, noise, outside
 
 
@@ -217,21 +218,22 @@ cdef inline double violation_of(double r, double u, double lo, double hi) noexce
     return low if low > 0.0 else 0.0
 
 
+cdef inline double outside_of(double u, double lo, double hi) noexcept nogil:
+    cdef double below = lo - u, above = u - hi
+    return below if below > above else above
+
+
 cdef inline void add_row(Sums* s, Py_ssize_t lane, const Scales* by, double r, double u, double t,
                          double lo, double hi, double size) noexcept nogil:
-    cdef double down = u - lo, up = hi - u, room, out, reach
+    cdef double down = u - lo, up = hi - u, room
     cdef double rounding = rounding_of(by, r, t, size)
-    cdef double violation = violation_of(r, u, lo, hi), allowed = allowed_of(by, t, rounding)
+    cdef double violation = violation_of(r, u, lo, hi), out = outside_of(u, lo, hi)
     s.any_r[lane] += r - r  # NaN, if one r is that or infinite
-    violation = violation / allowed if violation > 0.0 else 0.0
     s.worst[lane] = violation if violation > s.worst[lane] else s.worst[lane]
     room = down if r > 0.0 else up
     room = 0.0 if r == 0.0 else room
     s.gap[lane] += fabs(r) * room
     s.spread[lane] += rounding * room
-    out = -down if down < up else -up
-    reach = -lo if -lo > hi else hi
-    out = out / reach if out > 0.0 else 0.0
     s.outside[lane] = out if out > s.outside[lane] else s.outside[lane]
     # with compensation: rounding in this sum would be taken for a fault
     s.total[lane] = add(s.total[lane], u, &s.carry[lane])
@@ -278,7 +280,7 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
     that passes, passes with them too. With `rows`, the others are bounded, and add nothing.
     """
     cdef Py_ssize_t i, j, lane, worst = -1, n = u.shape[0]
-    cdef double found, scale, most, rounding = 0.0, allowed = 0.0, residual = 0.0
+    cdef double found, scale, most, rounding = 0.0, allowed = 0.0, residual = 0.0, outside = 0.0
     cdef Sums s
     cdef Scales by
     cdef const double[::1] size
@@ -333,6 +335,11 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
                 residual, rounding, worst = found, scale, j
                 allowed = allowed_of(&by, t[j], scale)
                 most = found / allowed
+        for j in range(n if s.outside[0] > 0.0 else 0):
+            found = outside_of(u[j], lo[j], hi[j])
+            scale = -lo[j] if -lo[j] > hi[j] else hi[j]
+            found = found / scale if found > 0.0 else 0.0
+            outside = found if found > outside else outside
     if not (s.any_r[0] == 0.0 and s.total[0] - s.total[0] == 0.0):
         return NAN, 0.0, 0.0, -1, NAN, 0.0, NAN, False
     # u'Ku = sum u (r + t) - b d, so the objective needs no second product with K
@@ -344,6 +351,6 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
     if rows is not None and worst >= 0:
         worst = rows[worst]
     cdef double balance = max(
-        0.0 if off == 0.0 else off / max(s.weight[0], fabs(d)), s.outside[0])
+        0.0 if off == 0.0 else off / max(s.weight[0], fabs(d)), outside)
     return (residual, allowed, rounding, worst, gap, gap_allowed, balance,
             most <= 1.0 and gap <= gap_allowed and balance <= tol + SUM_ROUNDINGS * EPSILON)

@@ -37,7 +37,7 @@ cdef class LineGram(Gram):
         self.read_at = np.empty(0, dtype=np.int64)
         self._turn = 0
 
-    def append(self, Py_ssize_t k, slots, block):
+    def append(self, Py_ssize_t k):
         """Add k samples at the end, without lines."""
         self._reserve_samples(self.n + k)
         self._hold(enlarged(self.line_of, self.n, self.n + k, NO_LINE))

@@ -41,7 +41,7 @@ cdef class LinearGram(Gram):
         """Take kernel values from the rows of X, now and when it has been written to."""
         self._X = X
 
-    def append(self, Py_ssize_t k, slots, block):
+    def append(self, Py_ssize_t k):
         """Add k samples at the end, which X already holds."""
         self._number(self.n + k)
 

@@ -48,9 +48,14 @@ cdef class Room:
         With `copied` it is in a new one, and `array` stays as it is.
         """
         cdef tuple grown
-        buffer = None if copied else self._buffers.get(name)
-        grown = _extended(
-            array, values, SPARE, buffer if buffer is not None and array.base is buffer else None)
+        buffer = self._buffers.get(name)
+        if buffer is not None and array.base is not buffer:
+            buffer = None
+        if copied and buffer is not None and buffer.nbytes <= PIECE:
+            buffer = buffer.copy()  # with the zeros behind the last entry
+        elif copied:
+            buffer = None
+        grown = _extended(array, values, SPARE, buffer)
         self._buffers[name] = grown[0]
         return grown[1]
 
@@ -72,44 +77,59 @@ cdef class Room:
 
 cdef class Leaving:
     """Rows (ascending) that go, of n, and how others close up: all behind them move up, or, if
-    they are to be `filled`, some from the end take the places.
+    they are to be `filled`, some from the end take the places, those at `tail` the places `hole`.
     """
 
     cdef readonly object gone, tail, hole
     cdef readonly bint filled
-    cdef Py_ssize_t _left
+    cdef const long long[::1] _gone, _tail, _hole
 
     def __init__(self, gone, Py_ssize_t n, bint filled):
-        self.gone, self.filled, self._left = gone, filled, n - len(gone)
-        self.tail, self.hole = fillers(gone, n) if filled else (gone[:0], gone[:0])
+        self.gone, self.filled = gone, filled
+        self._gone = self._tail = self._hole = gone
+        self.tail = self.hole = None
+        if filled:
+            self.tail, self.hole = fillers(gone, n)
+            self._tail, self._hole = self.tail, self.hole
 
     def close(self, owner, names):
         """Take the rows out of the arrays with these names that an owner has."""
+        cdef Py_ssize_t left
         for name in names:
             array = getattr(owner, name)
             if self.filled:
-                array = moved(array, self.tail, self.hole, self._left)
+                left = len(array) - self._gone.shape[0]
+                _fill(array, self._tail, self._hole, left)
             else:
-                array = removed(array, self.gone)
-            setattr(owner, name, array)
+                left = _remove(array, self._gone)
+            setattr(owner, name, array[:left])
 
-    def renumber(self, rows):
+    def renumber(self, long long[::1] rows):
         """Give rows, none of which goes, the numbers that they have afterwards."""
+        cdef const long long[::1] gone = self._gone
+        cdef Py_ssize_t i, first, last, middle
         if self.filled:
             rename(rows, self.tail, self.hole)
-        else:
-            rows -= np.searchsorted(self.gone, rows)
+            return
+        for i in range(rows.shape[0]):
+            first, last = 0, gone.shape[0]  # how many go before it
+            while first < last:
+                middle = (first + last) // 2
+                if gone[middle] < rows[i]:
+                    first = middle + 1
+                else:
+                    last = middle
+            rows[i] -= first
 
 
-cpdef removed(array, const long long[::1] gone):
+def removed(array, gone):
     """The array without the entries at `gone` (ascending), which are overwritten."""
-    return array[: remove_entries(array, gone)]
+    return array[: _remove(array, gone)]
 
 
-cpdef moved(array, tail, hole, Py_ssize_t left):
+def moved(array, tail, hole, Py_ssize_t left):
     """The first `left` entries, once those at `tail` have taken the places `hole`."""
-    array[hole] = array[tail]
-    array[left:] = 0
+    _fill(array, tail, hole, left)
     return array[:left]
 
 
@@ -147,11 +167,34 @@ cdef tuple _extended(array, values, Py_ssize_t spare, buffer):
     return out, out[:after]
 
 
-cpdef Py_ssize_t remove_entries(array, const long long[::1] gone) except -1:
+cdef int _fill(array, const long long[::1] tail, const long long[::1] hole,
+               Py_ssize_t left) except -1:
+    """Entries of a 1-D array of a plain type move from `tail` to `hole`; `left` are not zeroed."""
+    cdef Py_ssize_t i, n = len(array), width
+    cdef Py_buffer held
+    cdef char* data
+    for i in range(tail.shape[0]):
+        if not (0 <= tail[i] < n and 0 <= hole[i] < n):
+            raise IndexError(f"there is no entry {tail[i]} or {hole[i]} of {n}")
+    PyObject_GetBuffer(array, &held, PyBUF_SIMPLE | PyBUF_WRITABLE)
+    data, width = <char*> held.buf, held.itemsize
+    for i in range(tail.shape[0]):
+        memcpy(data + hole[i] * width, data + tail[i] * width, width)
+    if left < n:
+        memset(data + left * width, 0, (n - left) * width)
+    PyBuffer_Release(&held)
+    return 0
+
+
+def remove_entries(array, gone):
     """Delete the entries at `gone` (ascending) of a 1-D array of a plain type, where they are.
 
     Those behind move up, and zeros take the room at the end. Returns how many are left.
     """
+    return _remove(array, gone)
+
+
+cdef Py_ssize_t _remove(array, const long long[::1] gone) except -1:
     cdef Py_ssize_t k = gone.shape[0], n = len(array), i, start, width, last = -1
     cdef Py_buffer held
     cdef char* data

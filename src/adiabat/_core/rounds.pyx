@@ -43,6 +43,21 @@ cdef struct Block:
 cdef class Rounds(Survey):
     """Rounds of exchange on the arrays of one machine."""
 
+    cdef double[:, ::1] _kept  # u, r, and the change of u
+    cdef double _kept_b, _kept_delta_b
+
+    def keep(self, double b):
+        """Keep u, r and this b, and the changes since the last look."""
+        cdef Py_ssize_t n = self._u.shape[0]
+        self._kept, self._kept_b, self._kept_delta_b = np.empty((3, n)), b, self.delta_b
+        self._kept[0], self._kept[1], self._kept[2] = self._u, self._r, self._delta
+
+    def come_back(self):
+        """Go back to what was kept; returns b."""
+        self._u[:], self._r[:], self._delta[:] = self._kept[0], self._kept[1], self._kept[2]
+        self.delta_b = self._kept_delta_b
+        return self._kept_b
+
     def violators(self, rows, const double[::1] accuracy):
         """Those among rows that violate by more than their accuracy, and by how much, scaled."""
         cdef Py_ssize_t count

@@ -62,6 +62,14 @@ def rename(long long[::1] positions, const long long[::1] old, const long long[:
     if old.shape[0] == 0:
         return
     first, last = old[0], old[old.shape[0] - 1]
+    if left == 1:
+        with nogil:
+            for i in range(n - 1, -1, -1):
+                if positions[i] == first:
+                    positions[i] = new[0]
+                    if once:
+                        break
+        return
     found = np.arange(first, last + 1)
     cdef long long[::1] name = found
     for i in range(old.shape[0]):
@@ -91,6 +99,17 @@ def are_equal(const double[:, ::1] X, const long long[::1] rows, const long long
             if rows[i] != others[i]:
                 same[i] = memcmp(&X[rows[i], 0], &X[others[i], 0], width) == 0
     return out
+
+
+def are_finite(const double[:, ::1] X):
+    """Whether all entries are finite."""
+    cdef Py_ssize_t i, n = X.shape[0] * X.shape[1]
+    cdef const double* x = &X[0, 0] if n else NULL
+    cdef long long strange = 0
+    with nogil:
+        for i in range(n):
+            strange += x[i] - x[i] != 0.0
+    return strange == 0
 
 
 def rows_at(const long long[::1] at, const unsigned char[::1] marked):
@@ -156,9 +175,16 @@ def nonzero(const double[::1] values):
     return simd.count_nonzeros(values.shape[0], &values[0]) if values.shape[0] else 0
 
 
-def mark(unsigned char[::1] marked, const long long[::1] at, const double[::1] u):
-    """marked[at[i]] = 1 where u[i] is not 0."""
-    cdef Py_ssize_t i
-    for i in range(at.shape[0]):
-        if u[i] != 0.0:
-            marked[at[i]] = 1
+def nonzeros(const double[::1] values):
+    """Where values are not 0, ascending."""
+    cdef Py_ssize_t i, k = 0, n = values.shape[0]
+    if n:
+        k = simd.count_nonzeros(n, &values[0])
+    out = np.empty(k + 1, dtype=np.int64)  # room for a place that is passed over
+    k = 0
+    cdef long long[::1] found = out
+    with nogil:
+        for i in range(n):
+            found[k] = i
+            k += values[i] != 0.0
+    return out[:k]

@@ -34,6 +34,23 @@ cdef inline Sizes sizes_of(Py_ssize_t n, const double* u) noexcept nogil:
     return sizes
 
 
+cdef inline double strength_in(Py_ssize_t n, const double* root, const double* u) noexcept nogil:
+    # sum root |u|
+    cdef double[LANES] total
+    cdef double strength = 0.0
+    cdef Py_ssize_t i, lane
+    for lane in range(LANES):
+        total[lane] = 0.0
+    for i in range(n // LANES):
+        for lane in range(LANES):
+            total[lane] += root[i * LANES + lane] * fabs(u[i * LANES + lane])
+    for i in range(n - n % LANES, n):
+        strength += root[i] * fabs(u[i])
+    for lane in range(LANES):
+        strength += total[lane]
+    return strength
+
+
 cdef inline double two_sum(double a, double b, double* rest) noexcept nogil:
     # a + b; what rounding took from it is added to rest
     cdef double s = a + b, part = s - a

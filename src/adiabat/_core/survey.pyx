@@ -20,7 +20,7 @@ from libc.stdlib cimport calloc, free, malloc
 import numpy as np
 
 from adiabat._core.factor cimport Factor
-from adiabat._core.sums cimport sizes_of, sum_of
+from adiabat._core.sums cimport sizes_of, strength_in, sum_of
 
 # What sum u may differ from d by rounding, as a part of the sum of |u|: bounds are rounded.
 cdef double SLACK = 2.0 ** -52
@@ -90,17 +90,16 @@ cdef class Survey:
 
     cdef bint _measure(self, double d) noexcept nogil:
         cdef Py_ssize_t i, n = self._u.shape[0]
-        cdef double scaled, total = 0.0, largest = 0.0
+        cdef double scaled, largest = 0.0
         self.missing, self.weight, self._largest, self.strength = d, 0.0, 0.0, 0.0
         if n:
             # rounding in this sum would be taken for something to mend
             self.missing = d - sum_of(n, &self._u[0])
             self.weight = sizes_of(n, &self._u[0]).total
             for i in range(n):
-                total += self._root[i] * fabs(self._u[i])
                 scaled = self._scale[i] * fabs(self._u[i])
                 largest = scaled if scaled > largest else largest
-            self.strength, self._largest = total, largest
+            self.strength, self._largest = strength_in(n, &self._root[0], &self._u[0]), largest
         return fabs(self.missing) <= SLACK * (fabs(d) + self.weight) + 1e-300
 
     cdef double _room(self, Py_ssize_t row) noexcept nogil:

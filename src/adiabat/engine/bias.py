@@ -34,7 +34,7 @@ def centre_bias(machine: Machine) -> bool:
         return False
     machine.in_part = False  # all rows have a say
     _move_to_corner(machine, strength)
-    if holds_b and len(machine.margin):
+    if holds_b and machine.n_margin:
         return False
     least, most = _interval(machine)
     shift: float
@@ -54,10 +54,11 @@ def centre_bias(machine: Machine) -> bool:
 
 def is_anchored(machine: Machine, strength: float) -> bool:
     """Whether the first MARGIN row is inside its box, and so holds b; mostly it is."""
-    if len(machine.margin) == 0:
+    if machine.n_margin == 0:
         return False
-    row, given = int(machine.margin[0]), (machine.u, machine.t, machine.lo, machine.hi)
-    return has_room(row, *given, machine.root, machine.b, strength, ROUNDINGS)
+    row = machine.margin[0]
+    u, t, lo, hi = machine.u[row], machine.t[row], machine.lo[row], machine.hi[row]
+    return has_room(u, t, lo, hi, machine.root[row], machine.b, strength, ROUNDINGS)
 
 
 def _move_to_corner(machine: Machine, strength: float) -> None:

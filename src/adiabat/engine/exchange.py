@@ -35,6 +35,7 @@ from adiabat.engine.machine import AT_BOUND, BALANCE, Machine
 from adiabat.engine.merged import Merged
 from adiabat.engine.noise import ROUNDINGS
 from adiabat.engine.progress import RunProgress
+from adiabat.engine.row_change import NO_VALUES
 from adiabat.errors import IndefiniteKernelError
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -58,10 +59,6 @@ EACH_AHEAD, LEAST_AHEAD, MOST_AHEAD = 6, 4, 8
 # Rows whose kernel values are asked for all at once; those of a user's function, which may be slow
 # to call.
 FEW_AT_ONCE, FEW_CALLED = 200, 1_500
-
-
-# u, r, b, and the changes of u and b since r was brought up.
-Standing = tuple[FloatArray, FloatArray, float, FloatArray, float]
 
 
 class Stuck(Exception):
@@ -88,7 +85,7 @@ class Exchange:
         """Go on with a machine, or other rows of it, whose residuals are up to date."""
         self.machine = machine
         self._rounds = Rounds(machine.samples, machine.n, AT_BOUND, machine.refactor)
-        self.accuracy = np.zeros(machine.n)  # the violation accepted, by row
+        self.accuracy = NO_VALUES  # the violation accepted, by row
         self._bound: tuple[FloatArray | None, ...] = None, None
         self._bind()
         self._rounds.enter_boxes()
@@ -113,7 +110,8 @@ class Exchange:
         self._bind()
         self.overshoots = False
         descended = self._take_stock()
-        start = None if descended else self._standing()
+        if not descended:  # to come back to if blocks lead away from the optimum
+            rounds.keep(machine.b)
         rounds.start()
         feasible = False
         trouble = 0
@@ -135,8 +133,8 @@ class Exchange:
             if not rested:
                 self._raise_accuracy()
             rested = False
-            if troubled and start is not None and not self.single_file:
-                self._return_to(start)
+            if troubled and not (descended or self.single_file):
+                self._return()
                 self.overshoots = True
                 return
             if feasible and rounds.gain > 0.0:
@@ -153,16 +151,11 @@ class Exchange:
                 return
         raise Stuck
 
-    def _standing(self) -> Standing:
-        """Where the machine stands, to come back to if blocks lead away from the optimum."""
-        m, rounds = self.machine, self._rounds
-        return m.u.copy(), m.r.copy(), m.b, rounds.delta.copy(), rounds.delta_b
-
-    def _return_to(self, start: Standing) -> None:
+    def _return(self) -> None:
         """Go back, with nobody in MARGIN: r of the rows that rounds left aside is known again."""
-        m, rounds = self.machine, self._rounds
-        m.u[:], m.r[:], m.b, rounds.delta[:], rounds.delta_b = start
-        m.refactor(m.margin[:0])
+        machine = self.machine
+        machine.b = self._rounds.come_back()
+        machine.refactor(machine.margin[:0])
         self._rises, self._width = 0, MOST
 
     def _set_accuracy(self) -> None:

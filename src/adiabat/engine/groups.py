@@ -42,7 +42,7 @@ class Groups:
             for key, machine in machines.items():
                 samples.regroup(machine.at, self._number(key))
         for key, change in changes.items():
-            if key in machines:
+            if len(change.remove):
                 samples.regroup(machines[key].at[change.remove], -self._number(key))
             samples.regroup(change.add_at, self._number(key))
 

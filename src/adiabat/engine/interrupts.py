@@ -23,7 +23,7 @@ class deferred_interrupts:
     Only the main thread receives signals, so elsewhere there is nothing to hold back.
     """
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
         self._caught = False
         self._previous: Any = None
         if threading.get_ident() == threading.main_thread().ident:

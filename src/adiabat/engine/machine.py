@@ -27,13 +27,12 @@ from adiabat._core.conditions import (
     roundings,
     strength_of,
     typical_size,
-    violations,
 )
 from adiabat._core.factor import Factor
 from adiabat._core.judge import verdict
 from adiabat._core.looks import Looks
 from adiabat._core.room import Room
-from adiabat._core.rows import ascending
+from adiabat._core.rows import ascending, nonzeros
 from adiabat.certificate import Verdict
 from adiabat.engine.landmarks import Landmarks
 from adiabat.engine.noise import (
@@ -46,9 +45,9 @@ from adiabat.engine.noise import (
     noise,
     usual_diagonal,
 )
-from adiabat.engine.row_change import NO_ROWS, RowChange
+from adiabat.engine.row_change import NO_ROWS, NO_VALUES, RowChange
 from adiabat.engine.samples import Samples
-from adiabat.engine.snapshot import Before, Snapshot
+from adiabat.engine.snapshot import UNMOVED, Before, Snapshot
 from adiabat.engine.straight import Straight
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
@@ -66,12 +65,11 @@ BALANCE = 8.0 * EPSILON
 JUDGED = 32.0
 # A residual, in units of the row's target, below which f needs no more digits.
 FINE = 1e-10
-# A violation above this part of a target is not looked at for rounding: the machine is solved.
-SEEN = 1e-6
 
 NO_KERNEL: FloatArray = np.empty((0, 0))
-#: Arrays of a machine with an entry for each row, and of what the judge knows of them.
+#: Arrays with an entry for each row: a machine's, those that are always its own, the judge's.
 BY_ROW = ("at", "t", "lo", "hi", "u", "held_r", "root", "in_margin")
+OF_ITS_OWN = tuple(name for name in BY_ROW if name != "held_r")
 LOOKED = ("r", "off")
 #: Those told of a new row; those that change where a snapshot holds them, u alone if no box moves.
 NEW = ("at", "t", "lo", "hi", "u", "root", "in_margin")
@@ -125,6 +123,11 @@ class Machine:
     def margin(self) -> IntArray:
         """MARGIN rows, in the factor's order."""
         return self.factor.rows if self.factor is not None else NO_ROWS
+
+    @property
+    def n_margin(self) -> int:
+        """How many these are."""
+        return self.factor.size if self.factor is not None else 0
 
     @property
     def r(self) -> FloatArray:
@@ -204,7 +207,7 @@ class Machine:
 
     def refresh_on_schedule(self) -> None:
         """Make the factor anew once enough rows have joined and left since the last time."""
-        if self.factor is not None and self.factor.changes > REFRESH * (len(self.margin) + 100):
+        if self.factor is not None and self.factor.changes > REFRESH * (self.n_margin + 100):
             self.refactor(self.margin)
 
     # -- change of rows --------------------------------------------------------------------------
@@ -217,21 +220,23 @@ class Machine:
         With `carry`, rows at a bound stay at it when it moves. `small_shift` is chosen here, or
         left as it is.
         """
-        first, rows = self.n, change.rebound
-        at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
-        self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
-        if len(rows) or change.add_u is not None:  # other rows may get weight
+        first, rows, moving = self.n, change.rebound, len(change.rebound) > 0
+        self.before = UNMOVED
+        if moving:
+            self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
+        if moving or change.add_u is not None:  # other rows may get weight
             self.weighty = None
         self._append(change, None, copied=True)
-        self.lo[change.remove] = self.hi[change.remove] = 0.0
-        if len(rows):
+        if len(change.remove):
+            self.lo[change.remove] = self.hi[change.remove] = 0.0
+        if moving:
+            at_low, at_high = self.u[rows] <= self.lo[rows], self.u[rows] >= self.hi[rows]
             self.lo[rows], self.hi[rows] = change.rebound_lo, change.rebound_hi
             self.r[rows] += self.t[rows] - change.rebound_t
             self.t[rows] = change.rebound_t
-        if len(rows) or np.any(np.abs(change.add_t) != self.common):
-            self._measure_targets()
-        if len(rows):
             self.looks = None
+        if moving or (self.n > first and np.any(np.abs(change.add_t) != self.common)):
+            self._measure_targets()
         if change.d is not None:
             self.d = change.d
         was_small = self.small_shift
@@ -240,7 +245,7 @@ class Machine:
             self.refactor(first + change.add_margin)
         elif self.small_shift != was_small:
             self.refactor(self.margin)
-        if carry and len(rows):
+        if carry and moving:
             bound = np.where(at_low, change.rebound_lo, change.rebound_hi)
             self._move(rows, np.where(at_low | at_high, bound, self.u[rows]))
 
@@ -254,16 +259,21 @@ class Machine:
     def _append(self, change: RowChange, r: FloatArray | None, copied: bool) -> None:
         """Add the rows of a change at the end, in new arrays or where the others are."""
         added = len(change.add_at)
-        self.straight.come(self.n, change.add_at)
-        start = np.zeros(added) if change.add_u is None else change.add_u
-        root, inside = np.sqrt(self.samples.diagonal[change.add_at]), np.zeros(added, dtype=bool)
-        if r is None and change.add_u is None:
-            r = self.residuals_of(change)
-        new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
-        changing = CHANGING if len(change.rebound) else CHANGING[-1:]
-        self._room.extend_all(self, NEW, new, changing if copied else ())
-        if r is None:  # f has terms of new rows as well
-            r = self.samples.weigh(self.coefficients(), change.add_at) + self.b - change.add_t
+        changing = (CHANGING if len(change.rebound) else CHANGING[-1:]) if copied else ()
+        if added:
+            self.straight.come(self.n, change.add_at)
+            start = np.zeros(added) if change.add_u is None else change.add_u
+            root = np.sqrt(self.samples.diagonal[change.add_at])
+            if r is None and change.add_u is None:
+                r = self.residuals_of(change)
+            inside = np.zeros(added, dtype=bool)
+            new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
+            self._room.extend_all(self, NEW, new, changing)
+            if r is None:  # f has terms of new rows as well
+                r = self.samples.weigh(self.coefficients(), change.add_at) + self.b - change.add_t
+        else:
+            r = root = NO_VALUES
+            self._room.extend_all(self, changing, (NO_VALUES,) * len(changing), changing)
         looked = self._is_looked_at()
         if not looked:
             self._room.extend_all(self, ("held_r",), (r,), ("held_r",) if copied else ())
@@ -320,7 +330,7 @@ class Machine:
             if self.landmarks is not None:
                 self.landmarks.remove(leaving, self.looks, self.root)
             looked = self._is_looked_at()
-            leaving.close(self, [name for name in BY_ROW if not (looked and name == "held_r")])
+            leaving.close(self, OF_ITS_OWN if looked else BY_ROW)
             if self.looks is not None:
                 leaving.close(self.looks, LOOKED)
                 self.looks.renumber(leaving)
@@ -338,18 +348,20 @@ class Machine:
     def coefficients(self, values: FloatArray | None = None) -> FloatArray:
         """Weights (or other values by row) summed by slot of their sample."""
         values = self.u if values is None else values
-        rows = self.rows_with_weight() if values is self.u else np.flatnonzero(values != 0.0)
-        sums = self.samples.gram.collect(values[rows], self.at[rows])
+        rows = self.weighty if values is self.u else None
+        at = self.at if rows is None else self.at[rows]
+        values = values if rows is None else values[rows]
+        sums = self.samples.gram.collect(values, at)
         if sums is None:
-            self.samples.slots(self.at[rows[values[rows] != 0.0]])
-            sums = self.samples.gram.collect(values[rows], self.at[rows])
+            self.samples.slots(at[values != 0.0])
+            sums = self.samples.gram.collect(values, at)
         assert sums is not None
         return sums
 
     def rows_with_weight(self) -> IntArray:
         """The rows that carry weight."""
         rows = self.weighty
-        return np.flatnonzero(self.u != 0.0) if rows is None else rows[self.u[rows] != 0.0]
+        return nonzeros(self.u) if rows is None else rows[self.u[rows] != 0.0]
 
     def sizes(self, rows: IntArray | None = None) -> FloatArray:
         """Sums |k(x, z) u| of the terms of f, at all rows or some."""
@@ -455,15 +467,3 @@ class Machine:
         t, most = abs(float(self.t[found.worst])), float(self.root.max()) * self.strength()[0]
         rounding = 2.0 * JUDGED * EPSILON * (most + abs(self.b) + t)
         return found.residual <= rounding + 2.0 * tol * max(t, self.typical or abs(self.b))
-
-    def is_at_rest(self, touched: IntArray, tol: float) -> bool:
-        """Whether rows that came or are to go carry no weight, and none of them violates."""
-        u = self.u[touched]
-        if u.any() or self.in_margin[touched].any():
-            return False
-        found = violations(self.held_r[touched], u, self.lo[touched], self.hi[touched])
-        most = found.max(initial=0.0)
-        if most == 0.0 or most > SEEN * (self.typical or abs(self.b)):
-            return bool(most == 0.0)
-        own = self.root[touched] ** 2
-        return bool(np.all(found <= self.noise(tol, own, self.t[touched])))

@@ -30,9 +30,10 @@ def polish(machine: Machine) -> bool:
     date. Where all of MARGIN are far outliers nothing is done: to match their r by b would cost all
     other rows their digits.
     """
-    margin, unit = machine.margin.copy(), machine.typical or abs(machine.b)
+    margin, unit = machine.margin, machine.typical or abs(machine.b)
     if not machine.factor.holds_b() or within(machine.r, machine.t, margin, unit, FINE):
         return False
+    margin = margin.copy()
     lo, hi = machine.lo[margin], machine.hi[margin]
     before, best, machine.weighty = None, np.inf, None
     for _ in range(SOLVES):

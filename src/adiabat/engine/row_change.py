@@ -33,3 +33,16 @@ class RowChange(NamedTuple):
     def size(self) -> int:
         """Number of rows touched."""
         return len(self.remove) + len(self.add_at) + len(self.rebound)
+
+    def touched(self, first: int, n: int) -> IntArray:
+        """Rows that go, those from the first new one to the n-th, and those whose box or target
+        moved, unless these are most.
+        """
+        parts = [self.remove] if len(self.remove) else []
+        if first < n:
+            parts.append(np.arange(first, n))
+        if 0 < len(self.rebound) <= n // 2:
+            parts.append(self.rebound)
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else NO_ROWS

@@ -41,7 +41,7 @@ WATCH_PART, WATCH_LEAST, WATCH_EACH, WATCH_MOST = 12, 128, 12, 2048
 # one for so many that are the nearest whatever it is.
 WATCH_FEW, WATCH_AMONG, WATCH_LIKELY, NEAREST = 8, 48, 512, 4
 # Rows from which it is guessed how far the nearest are, and how many of the nearest are among them.
-WATCH_GUESS, WATCH_COUNT = 512, 16
+WATCH_GUESS, WATCH_COUNT = 128, 16
 # A batch larger than this part of the machine is grown from a random part of it: by violators, at
 # most so many for each row watched, and as many as the part or so many for each row with weight.
 SUBSET_PART, SUBSET_LEAST, GROWTH, GROWTH_EACH = 32, 200, 3, 16
@@ -117,7 +117,7 @@ class Run:
     def _watch_nearest(self, watched: BoolArray, size: int) -> None:
         """Watch about so many rows, those nearest to r = 0."""
         machine, n = self.machine, self.machine.n
-        if size >= n - len(machine.margin):
+        if size >= n - machine.n_margin:
             watched[:] = True
             return
         # about that many: how far the nearest are is guessed from every few rows
@@ -161,7 +161,7 @@ class Run:
 
     def _is_bounded(self) -> bool:
         """Whether weights at a bound outnumber the margin."""
-        margin = len(self.machine.margin)
+        margin = self.machine.n_margin
         return self._n_weighty() - margin >= margin
 
     def _n_weighty(self) -> int:
@@ -184,12 +184,12 @@ class Run:
 
     def _is_few(self) -> bool:
         """Whether so few rows move that a path is short."""
-        margin, n = len(self.machine.margin), self.machine.n
+        margin, n = self.machine.n_margin, self.machine.n
         return self.n_moving * margin * (margin + n) <= SHORT_PATH
 
     def _is_low_rank(self) -> bool:
         """Few rows are in the margin, most weights at a bound: rounds in blocks overshoot there."""
-        margin, factor = len(self.machine.margin), self.machine.factor
+        margin, factor = self.machine.n_margin, self.machine.factor
         weighty = self._n_weighty()
         if not 0 < margin <= weighty // WEAK_MARGIN:
             return False
@@ -200,7 +200,7 @@ class Run:
         """Whether a coarse step goes before the rounds of an update."""
         if self.overshoots:
             # else the path goes first, or blocks
-            many = MOVED_PART * self.n_moving > len(self.machine.margin)
+            many = MOVED_PART * self.n_moving > self.machine.n_margin
             return not self._is_few() or (self.carried and many)
         many = self.machine.d == 0.0 and self.n_moving >= self._n_weighty()
         return many and self._is_bounded() and self._is_small()
@@ -210,7 +210,7 @@ class Run:
 
         With a large margin a few rounds do better. A sum other than 0 is for all rows to share.
         """
-        return self.fresh and self.machine.d == 0.0 and len(self.machine.margin) < LARGE_MARGIN
+        return self.fresh and self.machine.d == 0.0 and self.machine.n_margin < LARGE_MARGIN
 
     def _is_near(self, n_margin: int) -> bool:
         """Whether the optimum is so near that rows go there one at a time.
@@ -287,7 +287,7 @@ class Run:
 
     def _exchange_on(self, machine: Machine, watched: BoolArray) -> None:
         while True:
-            near = self._is_near(len(machine.margin))
+            near = self._is_near(machine.n_margin)
             exchange = self._descend_on(machine, watched)
             exchange.solve(watched, self.nearly_there)
             if not exchange.overshoots:  # not after a coarse step
@@ -305,7 +305,8 @@ class Run:
             self.exchange = Exchange(machine, self.tol, self.progress)
         elif self.exchange.machine is not machine:
             self.exchange.turn_to(machine)
-        machine.samples.draw(machine.at[watched | machine.in_margin])
+        if machine.samples.in_lines:
+            machine.samples.draw(machine.at[watched | machine.in_margin])
         if self.coarse:
             if self.progress is not None:
                 self.progress.tell_coarse(machine, watched | machine.in_margin)
@@ -365,5 +366,5 @@ class Run:
         self.n_moving = len(new)
         self.coarse |= len(new) > 0 and self._grows_in_pairs()
         if self.overshoots and len(new):
-            self._go_on(self._is_near(len(machine.margin)))
+            self._go_on(self._is_near(machine.n_margin))
         return False

@@ -176,7 +176,8 @@ class Samples:
         """Add a number to the groups of samples: those of the same machines are one group."""
         if self.group is None:
             self.group = np.zeros(self.n, dtype=np.int64)
-        self.group[positions] += by
+        if len(positions):
+            self.group[positions] += by
 
     def _claim(self, positions: IntArray) -> None:
         """Give samples their kernel columns, computed against all samples that have a line."""
@@ -373,10 +374,9 @@ class Samples:
         then among the new ones.
         """
         k = X.shape[0]
-        first = self.n
         self._store_rows(X)
-        positions = np.arange(first, first + k)
-        self.gram.append(k, _NOBODY, np.empty((k, 0)))
+        positions = np.arange(first := self.n - k, self.n)
+        self.gram.append(k)
         self._check_diagonal(positions, self._own(first))
         if self.by_features or isinstance(self.gram, LineGram):
             if self._whole:
@@ -423,10 +423,10 @@ class Samples:
 
     def remove(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """Remove samples; returns (from, to): where samples from the end moved."""
+        if len(positions) == 0:
+            return _NOBODY, _NOBODY
         tail, hole = self.gram.remove(positions)
         left = self.gram.n
-        if left == self.n:
-            return tail, hole
         self._held.move(tail, hole, left)
         self._compact(tail, hole, left)
         self.n = left

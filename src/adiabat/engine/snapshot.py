@@ -24,6 +24,10 @@ class Before(NamedTuple):
     hi: FloatArray
 
 
+# Rows only came and went.
+UNMOVED = Before(NO_ROWS, NO_VALUES, NO_VALUES, NO_VALUES)
+
+
 class Snapshot(NamedTuple):
     """All of a machine's state, in plain arrays; the factor by the rows it holds.
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from adiabat._core import thread_pool
 from adiabat._core.judge import weigh
-from adiabat._core.rows import mark
+from adiabat._core.rows import nonzeros
 from adiabat.engine.bias import centre_bias
 from adiabat.engine.groups import Groups
 from adiabat.engine.interior import applies, pairs_worth, start_inside
@@ -110,10 +110,8 @@ class Step:
         if moving:
             self._blas.take()
         held = solver.machines
-        self._saved = {
-            key: held[key].snapshot(moving[key].remove) if key in held else None for key in moving
-        }
-        n_rows = sum([machine.n for machine in held.values()])
+        self._saved = {k: held[k].snapshot(moving[k].remove) if k in held else None for k in moving}
+        n_rows = sum([len(machine.u) for machine in held.values()])
         n_rows += sum([len(change.add_at) for change in changes.values()])
         self._n_changed = sum([change.size for change in changes.values()])
         self._is_large = 2 * self._n_changed > n_rows
@@ -185,7 +183,7 @@ class Solver:
         if saved is None:
             saved = {key: self.machines[key].snapshot(changes[key].remove) for key in changes}
         other = "exchange" if method == "path" else "path"
-        first = any(one is not None and one.small_shift for one in saved.values())
+        first = True in [one is not None and one.small_shift for one in saved.values()]
         for small_shift, way in product((first, not first), (method, other, ANEW)):
             traced = trace and (way == method or way == "path")
             try:
@@ -215,10 +213,11 @@ class Solver:
 
     def _begin(self, changes: Mapping[Key, RowChange], carry: bool, small_shift: bool) -> None:
         for key, change in changes.items():
-            if key not in self.machines:
-                self.machines[key] = Machine(self.samples)
-            self.machines[key].begin(change, carry, small_shift)
-            if self.machines[key].d != 0.0 or len(self.machines) > 1:
+            machine = self.machines.get(key)
+            if machine is None:
+                machine = self.machines[key] = Machine(self.samples)
+            machine.begin(change, carry, small_shift)
+            if machine.d != 0.0 or len(self.machines) > 1:
                 self.samples.complete()  # r is not bounded, or of few rows each: all are read
 
     # -- the solve -------------------------------------------------------------------------------
@@ -229,14 +228,12 @@ class Solver:
         runs, waiting = [], []
         for key, change in changes.items():
             machine = self.machines[key]
-            first = machine.n - len(change.add_at)
-            fresh = len(change.add_at) > machine.n // 2 and change.add_u is None
+            n, added = machine.n, len(change.add_at)
+            first, fresh = n - added, added > n // 2 and change.add_u is None
             if method == ANEW:
                 machine.start_over()
                 first, fresh = 0, True
-            touched: IntArray = np.concatenate([change.remove, np.arange(first, machine.n)])
-            if len(change.rebound) <= machine.n // 2:
-                touched = np.concatenate([touched, change.rebound])
+            touched = change.touched(first, n)
             carried = len(change.rebound) > 0 or machine.d != 0.0
             along_path = method == "path" or trace
             if not (carried or fresh or along_path) and is_at_rest(machine, touched, self.tol):
@@ -276,10 +273,10 @@ class Solver:
             self._exchange(pending)
         if pending:
             raise not_optimal(pending[0].machine)
-        polished = [run.machine for run in runs if polish(run.machine)]
-        self.refresh(polished)
-        for machine in polished:
-            machine.update_verdict(self.tol)
+        if polished := [run.machine for run in runs if polish(run.machine)]:
+            self.refresh(polished)
+            for machine in polished:
+                machine.update_verdict(self.tol)
         for run in runs:
             if not run.machine.verdict.ok:
                 raise not_optimal(run.machine)
@@ -291,9 +288,9 @@ class Solver:
     def _exchange(self, runs: list[Run]) -> None:
         """A turn of each. Columns after the coarse steps of many are made at once, in less time."""
         coarse = [run for run in runs if run.coarse and not run.machine.in_part]
-        for run in coarse if len(coarse) > 1 else ():
-            run.descend()
         if len(coarse) > 1:
+            for run in coarse:
+                run.descend()
             rows = [run.machine.at[run.machine.u != 0.0] for run in coarse]
             self.samples.slots(np.unique(np.concatenate(rows)))
         for number, run in enumerate(runs, 1):
@@ -316,29 +313,30 @@ class Solver:
 
     def refresh(self, machines: list[Machine]) -> None:
         """Residuals of all rows of machines from K and u alone, by the judge's own product."""
-        gram = self.samples.gram
         machines = [machine for machine in machines if not look(machine)]
-        if self.samples.group is not None or self.samples.in_lines:
+        if not machines:
+            return
+        samples, gram = self.samples, self.samples.gram
+        if samples.group is not None or samples.in_lines:
             for machine in machines:
-                f = self.samples.judged(machine.coefficients(), machine.at)
+                f = samples.judged(machine.coefficients(), machine.at)
                 machine.r = f + (machine.b - machine.t)
                 start_looking(machine)
             return
-        if not machines:
-            return
         for machine in machines[1:]:  # their columns first: a new panel adds coefficients
-            self.samples.slots(machine.at[machine.u != 0.0])
+            samples.slots(machine.at[machine.u != 0.0])
         by_machine = [machine.coefficients() for machine in machines]
         weights = np.column_stack(by_machine) if len(machines) > 1 else by_machine[0][:, None]
         panels = gram.panels
-        if self.samples.by_features:  # K = XX', and of X there is one panel
-            panels = [self.samples.features]
+        if samples.by_features:  # K = XX', and of X there is one panel
+            panels = [samples.features]
             weights = panels[0].T @ weights
         f = np.empty((gram.n_lines, len(machines)))
         weigh(panels, weights, f)
         for column, machine in enumerate(machines):
-            machine.r = f[:, column].take(gram.lines(machine.at))
-            machine.r += machine.b - machine.t
+            r = f[:, column].take(gram.lines(machine.at))
+            r += machine.b - machine.t
+            machine.r = r
             start_looking(machine)
 
     def require(self, tol: float) -> None:
@@ -375,11 +373,12 @@ class Solver:
         for key in retired:
             self.machines.pop(key, None)
         for key in [key for key in changes if key in self.machines]:
+            machine, change = self.machines[key], changes[key]
             if key in standing:
-                self.machines[key].accept(changes[key], standing[key])
+                machine.accept(change, standing[key])
             else:
-                self.machines[key].finish(changes[key].remove)
-                self.machines[key].refresh_on_schedule()
+                machine.finish(change.remove)
+                machine.refresh_on_schedule()
         if self.is_fork:
             return NO_ROWS, NO_ROWS
         tail, hole = self.samples.remove(removed)
@@ -428,7 +427,8 @@ class Solver:
         """Which samples carry weight in some machine."""
         weighty = np.zeros(self.samples.n, dtype=bool)
         for machine in self.machines.values():
-            mark(weighty.view(np.uint8), machine.at, machine.u)
+            rows = nonzeros(machine.u) if machine.weighty is None else machine.weighty
+            weighty[machine.at[rows]] = True
         return weighty
 
     def _in_margin(self) -> BoolArray:

@@ -7,8 +7,6 @@ what these ask for and the columns of who ends with weight are more values than 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,12 +42,17 @@ class Square:
         return ordered
 
 
-@contextmanager
-def all_known(samples: Samples, wanted: bool) -> Iterator[None]:
+class all_known:
     """In a block, kernel values of all samples are there, if wanted and if these are few."""
-    if wanted and 0 < samples.n <= FEW and samples.viewed and not samples.by_features:
-        samples.square = Square(samples)
-    try:
-        yield
-    finally:
-        samples.square = None
+
+    def __init__(self, samples: Samples, wanted: bool) -> None:
+        self._samples = samples
+        few = 0 < samples.n <= FEW
+        self._wanted = wanted and few and samples.viewed and not samples.by_features
+
+    def __enter__(self) -> None:
+        if self._wanted:
+            self._samples.square = Square(self._samples)
+
+    def __exit__(self, *error: object) -> None:
+        self._samples.square = None

@@ -16,14 +16,17 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
+from adiabat._core.conditions import violations
 from adiabat._core.judge import adds_nothing
 from adiabat.engine.bias import centre_bias, is_anchored
 from adiabat.engine.machine import Machine
-from adiabat.engine.row_change import RowChange
+from adiabat.engine.row_change import NO_VALUES, RowChange
 from adiabat.typing import FloatArray, IntArray
 
 # What `strength` may have grown to since b was last centred: refinement moves weights by roundings.
 STRONGER = 2.0
+# A violation above this part of a target is not looked at for rounding: the machine is solved.
+SEEN = 1e-6
 
 
 def find_standing(
@@ -48,13 +51,16 @@ def _standing(machine: Machine, change: RowChange) -> FloatArray | None:
     if not machine.verdict.ok or machine.judged_by_sizes or machine.common < 0.0:
         return None
     # the first MARGIN row is inside its box, and so holds b (`centre_bias`)
-    if not machine.factor.holds_b() or machine.in_margin[gone].any():
+    if not machine.factor.holds_b() or (len(gone) and machine.in_margin[gone].any()):
         return None
     if not is_anchored(machine, STRONGER * machine.strength_seen):
         return None
-    r, u, t = machine.held_r[gone], machine.u[gone], machine.t[gone]
-    if not adds_nothing(r, u, t, machine.lo[gone], machine.hi[gone], machine.common):
-        return None
+    if len(gone):
+        r, u, t = machine.held_r[gone], machine.u[gone], machine.t[gone]
+        if not adds_nothing(r, u, t, machine.lo[gone], machine.hi[gone], machine.common):
+            return None
+    if not added:
+        return NO_VALUES
     r = machine.residuals_of(change)
     new = r, np.zeros(added), change.add_t, change.add_lo, change.add_hi
     return r if adds_nothing(*new, machine.common) else None
@@ -65,7 +71,20 @@ def is_at_rest(machine: Machine, touched: IntArray, tol: float) -> bool:
 
     Then no other residual has changed since the judge computed it.
     """
-    if not machine.is_at_rest(touched, tol) or centre_bias(machine):
+    if not _add_nothing(machine, touched, tol) or centre_bias(machine):
         return False
     machine.update_verdict(tol)
     return bool(machine.verdict.ok)
+
+
+def _add_nothing(machine: Machine, touched: IntArray, tol: float) -> bool:
+    """Whether rows that came or are to go carry no weight, and none of them violates."""
+    u = machine.u[touched]
+    if u.any() or machine.in_margin[touched].any():
+        return False
+    found = violations(machine.held_r[touched], u, machine.lo[touched], machine.hi[touched])
+    most = found.max(initial=0.0)
+    if most == 0.0 or most > SEEN * (machine.typical or abs(machine.b)):
+        return bool(most == 0.0)
+    own = machine.root[touched] ** 2
+    return bool(np.all(found <= machine.noise(tol, own, machine.t[touched])))

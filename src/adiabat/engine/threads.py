@@ -15,21 +15,22 @@ otherwise. Results do not depend on the number of threads.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import scipy.linalg.cython_blas  # noqa: F401  (loads the BLAS that `_pools` looks for)
+import scipy.linalg.cython_blas  # noqa: F401  (loads the BLAS that `_find_blas` looks for)
 from threadpoolctl import ThreadpoolController
 
-from adiabat._core import thread_pool
-from adiabat.engine.interrupts import deferred_interrupts
+from adiabat._core import blas_threads, thread_pool
 
 VARIABLE = "ADIABAT_NUM_THREADS"
 
@@ -37,8 +38,6 @@ VARIABLE = "ADIABAT_NUM_THREADS"
 SHARED_TERMS = 1 << 25
 
 _lock = threading.Lock()
-_holders: set[BlasHold] = set()
-_threads_before: list[int] = []
 
 
 def _limit_from(environment: str | None) -> int | None:
@@ -50,16 +49,47 @@ def _limit_from(environment: str | None) -> int | None:
             f"{VARIABLE}={environment!r} is no number of threads; set it to 1 or more, or not at "
             "all for as many as the process has CPUs"
         )
-    return int(environment)
+    return min(int(environment), thread_pool.MOST_THREADS)
 
 
 _limit = _limit_from(os.environ.get(VARIABLE))
 
 
+# The functions that get and set the number of threads, by the name threadpoolctl has for a BLAS.
+_FUNCTIONS = {
+    "openblas": ("openblas_get_num_threads", "openblas_set_num_threads"),
+    "mkl": ("MKL_Get_Max_Threads", "MKL_Set_Num_Threads_Local"),
+    "blis": ("bli_thread_get_num_threads", "bli_thread_set_num_threads"),
+    "flexiblas": ("flexiblas_get_num_threads", "flexiblas_set_num_threads"),
+}
+# OpenBLAS takes its threads from OpenMP, if it was built so.
+_OF_OPENMP = "omp_get_max_threads", "omp_set_num_threads"
+# What OpenBLAS puts around the names, as SciPy and others build it.
+_PREFIXES, _SUFFIXES = ("", "scipy_"), ("", "64_", "_64")
+
+
 @cache
-def _pools() -> list[Any]:
-    pools: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
-    return pools
+def _find_blas() -> None:
+    """Look for the libraries of BLAS that are loaded."""
+    pools = ThreadpoolController().select(user_api="blas").lib_controllers
+    found = [_addresses(pool) for pool in pools]
+    blas_threads.use([addresses for addresses in found if addresses is not None])
+
+
+def _addresses(pool: Any) -> tuple[int, int] | None:
+    """Where a library has its two functions; None if it is not known."""
+    names = _FUNCTIONS.get(pool.internal_api)
+    if getattr(pool, "threading_layer", None) == "openmp" and pool.internal_api == "openblas":
+        names = _OF_OPENMP
+    for before, after in product(_PREFIXES, _SUFFIXES) if names else ():
+        get, set_ = (getattr(pool.dynlib, f"{before}{name}{after}", None) for name in names or ())
+        if get and set_:
+            return _address(get), _address(set_)
+    return None
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @cache
@@ -91,14 +121,8 @@ def _quota() -> int | None:
 
 def n_threads() -> int:
     """How many threads an update uses, or would use if it began now."""
-    with _lock:
-        return _number(_threads_before or [pool.num_threads for pool in _pools()])
-
-
-def _number(blas: list[int]) -> int:
-    """How many threads an update uses where the pools of BLAS have so many."""
-    wanted = min(n_cpus(), max(blas, default=n_cpus())) if _limit is None else _limit
-    return max(1, min(wanted, thread_pool.MOST_THREADS))
+    _find_blas()
+    return blas_threads.number(_limit or 0, n_cpus())
 
 
 def _checked(limits: Any) -> int | None:
@@ -107,7 +131,7 @@ def _checked(limits: Any) -> int | None:
         return None
     if isinstance(limits, bool) or not isinstance(limits, Integral) or int(limits) < 1:
         raise ValueError(f"limits={limits!r} is no number of threads; give 1 or more, or None")
-    return int(limits)
+    return min(int(limits), thread_pool.MOST_THREADS)
 
 
 class limit_threads:
@@ -153,36 +177,20 @@ class limit_threads:
         self.restore_original_limits()
 
 
-class BlasHold:
+class BlasHold(blas_threads.Hold):
     """BLAS held at one thread from `take` to `give_back`; the last to give back frees it.
 
-    It may be given back also if `take` was cut short by an interrupt, or never came. Interrupts
-    should be deferred meanwhile.
+    It may be given back also if `take` was cut short by an interrupt, or never came.
     """
 
     def take(self) -> None:
         """Hold BLAS at one thread."""
-        global _threads_before
-        with deferred_interrupts(), _lock:  # else one on the way out of it would leave it locked
-            if not _threads_before:
-                _threads_before = [pool.num_threads for pool in _pools()]
-                for pool in _pools():
-                    pool.set_num_threads(1)
-                thread_pool.resize(_number(_threads_before))
-            _holders.add(self)
+        _find_blas()
+        self.begin(_limit or 0, n_cpus())
 
     def give_back(self) -> None:
         """Let BLAS have its threads again, unless another holds it."""
-        global _threads_before
-        if not (_holders or _threads_before):  # nobody holds it
-            return
-        with _lock:
-            _holders.discard(self)
-            if not _holders:
-                for pool, threads in zip(_pools(), _threads_before, strict=False):
-                    pool.set_num_threads(threads)
-                _threads_before = []
-                thread_pool.resize(1)
+        self.end()
 
 
 @contextmanager
@@ -193,8 +201,7 @@ def blas_held() -> Iterator[None]:
         blas.take()
         yield
     finally:
-        with deferred_interrupts():
-            blas.give_back()
+        blas.give_back()
 
 
 @contextmanager
@@ -210,9 +217,9 @@ def pool_for(terms: int) -> Iterator[None]:
 
 def _reset() -> None:
     """After a fork of the process: threads, and who held the lock, are in the parent only."""
-    global _lock, _threads_before
-    _lock, _threads_before = threading.Lock(), []
-    _holders.clear()
+    global _lock
+    _lock = threading.Lock()
+    blas_threads.reset()
     thread_pool.reset()
 
 

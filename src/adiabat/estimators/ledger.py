@@ -12,7 +12,7 @@ Invariants: `_ids[i]`, `_serials[i]` and `_serial_of[_ids[i]]` speak of the same
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -136,7 +136,9 @@ class Ledger:
         given = _as_list(ids)
         if len(given) != n:
             raise IdError(f"{source} has length {len(given)}, X has {n} samples; pass one id each")
-        gone = {self._ids[i] for i in self._checked_order(leaving)}
+        gone: Collection[Id] = ()
+        if not isinstance(leaving, Sized) or len(leaving):
+            gone = {self._ids[i] for i in self._checked_order(leaving)}
         return self._checked_new(given, source, gone)
 
     def locate(self, ids: Any, missing: str = "raise") -> IndexArray:
@@ -161,8 +163,11 @@ class Ledger:
         """
         if missing not in ("raise", "ignore"):
             raise ValueError(f"missing={missing!r} must be 'raise' or 'ignore'")
-        kind, values = _normalise(_as_list(ids))
-        self._require_kind(kind, "ids", len(self))
+        given = _as_list(ids)
+        if not given:
+            return NO_ROWS
+        kind, values = _normalise(given)
+        self._require_kind(kind, "ids", len(self._ids))
         _require_unique(values, "ids")
         serials = [self._serial_of.get(value) for value in values]
         if None in serials:
@@ -173,7 +178,8 @@ class Ledger:
                     "pass missing='ignore' to pass over them"
                 )
             serials = [serial for serial in serials if serial is not None]
-        return np.searchsorted(self._serials, np.array(serials, np.int64)).astype(np.int64)
+        places = self._serials.searchsorted(np.array(serials, np.int64))
+        return places.astype(np.int64, copy=False)
 
     def append(self, ids: Iterable[Any]) -> None:
         """Record new ids at the end of the order."""
@@ -333,6 +339,8 @@ class Ledger:
 
 def _as_list(ids: Any) -> list[Any]:
     """`ids` as a list: a single id becomes a list of one."""
+    if isinstance(ids, (list, tuple)):
+        return list(ids)
     if isinstance(ids, (int, float, str, bytes, UUID, np.generic)) or ids is None:
         return [ids]
     if isinstance(ids, np.ndarray):
@@ -385,7 +393,7 @@ def _plain(value: Any, source: str) -> Id:
 
 
 def _require_unique(values: list[Id], source: str) -> None:
-    if len(set(values)) == len(values):
+    if len(values) == 1 or len(set(values)) == len(values):
         return
     seen: set[Id] = set()
     repeated: dict[Id, None] = {}

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from adiabat._core.rows import ascending
 from adiabat.engine.row_change import NO_ROWS
 from adiabat.estimators.arguments.validation import (
     as_csr,
@@ -28,7 +29,7 @@ from adiabat.estimators.arguments.validation import (
 from adiabat.estimators.files.pickles import Pickled
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.model import Model
-from adiabat.estimators.kernel.plan import after
+from adiabat.estimators.kernel.plan import targets_after, weights_after
 from adiabat.estimators.kernel.transaction import Transaction
 from adiabat.estimators.kernel_machine import KernelMachine
 from adiabat.estimators.ledger import Ledger
@@ -218,7 +219,9 @@ class ScaledMachine(Pickled, BaseEstimator):
         machine, model = self.estimator_, self._model
         step.require(model, machine, started)
         if raw.shape[0] and (anew or self._held_mode == "exact"):
-            target, weight = after(model, change)
+            removed = ascending(change.removed)
+            target = targets_after(model, change, removed)
+            weight = weights_after(model, change, removed)
             known = change.formulation or model.formulation
             change = change._replace(formulation=machine._rederived(known, target, weight))
             scaled = self._widened(scaler, raw)

@@ -70,8 +70,8 @@ class Formulation(Protocol):
         """The formulation for exactly these samples, whatever it takes from all of them."""
 
     def stays(self, target: npt.NDArray[Any], gone: IntArray) -> bool:
-        """Whether it, its machines and their sums are the same whichever other samples come, once
-        those at some places have gone; False where that takes a look at all samples.
+        """Whether it and its machines are the same whichever other samples come, once those at
+        some places have gone; False where that takes a look at all samples.
         """
 
     def reshapes(self, before: Self) -> bool:

@@ -88,9 +88,8 @@ class CSVC:
             return NO_ROWS
         sample = np.flatnonzero((target == first) | (target == second))
         positive = target[sample] == second
-        per_class = np.where(
-            positive, self.class_weight.get(second, 1.0), self.class_weight.get(first, 1.0)
-        )
+        factors = self.class_weight.get(second, 1.0), self.class_weight.get(first, 1.0)
+        per_class = np.where(positive, *factors) if factors != (1.0, 1.0) else 1.0
         most = reach(self.C, self.bound, weight[sample], per_class)
         return Rows(
             sample=sample,

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from adiabat.formulations.base import Key, OneMachine, Rows, require_range
-from adiabat.typing import FloatArray
+from adiabat.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,11 @@ class OneClass(OneMachine):
 
     def total(self, machine: Key, target: FloatArray, weight: FloatArray) -> float:
         """The part nu of the weight of all samples."""
-        return self.nu * float(np.sum(weight))
+        return self.nu * float(weight.sum())
+
+    def stays(self, target: FloatArray, gone: IntArray) -> bool:
+        """Nothing but the sum of weights is taken from the samples."""
+        return len(gone) < len(target)
 
     def require_sound(self, target: FloatArray) -> None:
         """Raise ValueError if a parameter read from a file makes no sense."""

@@ -33,8 +33,8 @@ def certify(
 
     The latter may take long, and says how far it is.
     """
-    machines = [machine for _, machine in model.machines]
-    verdicts = [machine.verdict for machine in machines]
+    machines = model.machines
+    verdicts = [machine.verdict for _, machine in machines]
     f_error = math.nan
     if afresh:
         verdicts, errors = judged_afresh(model, progress)
@@ -55,7 +55,7 @@ def certify(
         retain=retain,
         balance=max([verdict.balance for verdict in verdicts], default=0.0),
         gap_tol=found.gap_allowed or model.solver.tol,
-        worst=_id_of(model, machines[worst], found.worst) if found.worst >= 0 else None,
+        worst=_id_of(model, machines[worst][1], found.worst) if found.worst >= 0 else None,
         rounding=found.rounding,
         f_error=f_error,
         n_bounded=sum([verdict.n_bounded for verdict in verdicts]),

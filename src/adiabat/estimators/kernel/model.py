@@ -114,7 +114,10 @@ class Model:
         n = self.solver.samples.n
         carries = np.zeros(n, dtype=bool)
         for _, machine in self.machines:
-            carries |= np.bincount(machine.at, machine.u, minlength=n) != 0.0
+            if machine.weighty is None or machine.has_pairs:
+                carries |= np.bincount(machine.at, machine.u, minlength=n) != 0.0
+            else:
+                carries[machine.at[machine.weighty]] = True
         return carries
 
     def n_support(self) -> int:

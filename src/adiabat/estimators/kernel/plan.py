@@ -8,22 +8,26 @@ was planned.
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from adiabat._core.rows import ascending, delete_entries, rename
 from adiabat.engine.machine import Machine
-from adiabat.engine.row_change import NO_ROWS, RowChange
+from adiabat.engine.row_change import NO_ROWS, NO_VALUES, RowChange
 from adiabat.engine.solver import Solver
 from adiabat.engine.straight import rows_in_turn
 from adiabat.engine.trace import RowNames, name_rows
 from adiabat.estimators.kernel.change import SampleChange
 from adiabat.estimators.kernel.model import Model
+from adiabat.formulations.base import NO_ROWS as NOTHING
 from adiabat.formulations.base import Key, Rows
 from adiabat.typing import BoolArray, FloatArray, IntArray
+
+#: Positions, targets and weights of some samples.
+Known: TypeAlias = tuple[IntArray, npt.NDArray[Any], FloatArray]
+NOBODY: Known = (NO_ROWS, NO_VALUES, NO_VALUES)
 
 
 class Plan:
@@ -49,7 +53,9 @@ class Plan:
         self._model, self._change = model, change
         self._removed = ascending(change.removed)
         self._new: IntArray = NO_ROWS  # positions of samples that come
-        self._known_after: tuple[npt.NDArray[Any], FloatArray] | None = None
+        self._position: IntArray | None = None
+        self._target: npt.NDArray[Any] | None = None
+        self._weight: FloatArray | None = None
         self.formulation = change.formulation or model.formulation
         self._is_plain = self._comes_and_goes()
         if self._is_plain:
@@ -59,8 +65,12 @@ class Plan:
             self._keys = self.formulation.machines(self.target)
         if change.kernel is None:
             self.solver, self.X = model.solver, change.X
-            self.gone = model.position[np.concatenate([change.removed, change.replaced])]
-            self.retired = set(model.solver.machines).difference(self._keys)
+            leaving = change.removed
+            if len(change.replaced):
+                leaving = np.concatenate([leaving, change.replaced])
+            self.gone = model.position[leaving]
+            held = model.solver.machines
+            self.retired = set() if self._is_plain else set(held).difference(self._keys)
         else:
             self.solver, self.X = Solver(change.kernel, model.solver.tol), change.rows
             self.gone, self.retired = NO_ROWS, set()
@@ -74,31 +84,28 @@ class Plan:
         return known and model.formulation.stays(model.target, self._removed)
 
     @property
-    def _after(self) -> tuple[npt.NDArray[Any], FloatArray]:
-        if self._known_after is None:
-            self._known_after = after(self._model, self._change)
-        return self._known_after
-
-    @property
     def target(self) -> npt.NDArray[Any]:
         """Targets after the change, in the order of learning."""
-        return self._after[0]
+        if self._target is None:
+            self._target = targets_after(self._model, self._change, self._removed)
+        return self._target
 
     @property
     def weight(self) -> FloatArray:
         """Weights after the change."""
-        return self._after[1]
+        if self._weight is None:
+            self._weight = weights_after(self._model, self._change, self._removed)
+        return self._weight
 
-    @cached_property
+    @property
     def position(self) -> IntArray:
         """Positions after the change and before the commit, once the new ones are known."""
         if self._change.kernel is not None:
             return self._new
-        position, n_replaced = self._model.position, len(self._change.replaced)
-        if n_replaced:
-            position = position.copy()
-            position[self._change.replaced] = self._new[:n_replaced]
-        return np.asarray(delete_entries(position, self._removed, self._new[n_replaced:]))
+        if self._position is None:
+            before = self._model.position
+            self._position = _exchanged(before, self._change, self._removed, self._new)
+        return self._position
 
     def ids(self) -> list[Any]:
         """Ids after the change, in the order of learning."""
@@ -114,8 +121,9 @@ class Plan:
         if self.solver is not model.solver:
             return self._all_rows(warm)
         # a tolerance that the machines do not hold by yet is a reason to solve all of them
-        reshaped = len(model) > 0 and (
-            self.formulation.reshapes(model.formulation) or not model.is_judged
+        known = self.formulation is model.formulation
+        reshaped = len(model.position) > 0 and not (
+            model.is_judged and (known or not self.formulation.reshapes(model.formulation))
         )
         return self._changed_rows(*self._touched(self._removed, reshaped))
 
@@ -159,8 +167,8 @@ class Plan:
         The first by their place before the change, the others by that after it.
         """
         model, change = self._model, self._change
-        n, kept = len(model), len(model) - len(removed)
-        new = np.arange(kept, kept + len(change.target) - len(change.replaced))
+        n, n_new = len(model), len(change.target) - len(change.replaced)
+        new = np.arange(n - len(removed), n - len(removed) + n_new) if n_new else NO_ROWS
         if not (reshaped or change.revises):
             return removed, new, NO_ROWS
         fresh, moved = np.zeros(n, dtype=bool), np.full(n, reshaped)
@@ -174,56 +182,64 @@ class Plan:
     def _changed_rows(
         self, stale: IntArray, fresh: IntArray, moved: IntArray
     ) -> dict[Any, RowChange]:
-        model, changes = self._model, {}
+        model, change, changes = self._model, self._change, {}
+        leaving, n_samples = model.position[stale], self.solver.samples.n
+        if self._is_plain:  # nobody but new samples gets rows
+            coming = self._new, change.target, change.weight
+        else:
+            coming = self._known(fresh)
+        changing = self._known(moved)
         many = len(self._keys) > 1
         affected = set(model.target[stale].tolist()) if many else set()
-        for places in (fresh, moved) if many else ():
-            if len(places):
-                affected.update(self._known(places)[1].tolist())
+        for _, target, _ in (coming, changing) if many else ():
+            affected.update(target.tolist())
         for key in self._keys:
             machine: Machine | None = self.solver.machines.get(key)
-            if many and machine is not None and not self.formulation.concerns(key, affected):
+            if machine is None:
+                at, rows = self._rows(key, self._known(np.arange(len(self.target))))
+                changes[key] = self._row_change(key, at, rows)
                 continue
-            everyone = np.arange(len(self.target)) if machine is None else fresh
-            at, rows = self._rows(key, everyone)
+            if many and not self.formulation.concerns(key, affected):
+                continue
+            remove = NO_ROWS
+            if len(leaving):
+                remove = machine.straight.rows_of(machine.at, leaving, n_samples)
             parts: dict[str, Any] = {}
-            if machine is not None:
-                parts["remove"] = machine.straight.rows_of(
-                    machine.at, model.position[stale], self.solver.samples.n
-                )
-                if len(moved):
-                    bound_at, bound = self._rows(key, moved)
-                    parts["rebound"] = rows_in_turn(machine.at, bound_at)
-                    parts["rebound_t"] = bound.t
-                    parts["rebound_lo"], parts["rebound_hi"] = bound.lo, bound.hi
-            rows_change = self._row_change(key, at, rows, **parts)
-            if machine is None or rows_change.size:
+            if len(moved):
+                bound_at, bound = self._rows(key, changing)
+                parts["rebound"] = rows_in_turn(machine.at, bound_at)
+                parts["rebound_t"] = bound.t
+                parts["rebound_lo"], parts["rebound_hi"] = bound.lo, bound.hi
+            rows_change = self._row_change(key, *self._rows(key, coming), remove=remove, **parts)
+            if rows_change.size:
                 changes[key] = rows_change
         return changes
 
-    def _rows(self, key: Key, chosen: IntArray) -> tuple[IntArray, Rows]:
+    def _rows(self, key: Key, some: Known) -> tuple[IntArray, Rows]:
         """Positions and rows of some samples in a machine."""
-        at, target, weight = self._known(chosen)
+        at, target, weight = some
+        if len(at) == 0:
+            return at, NOTHING
         own = self.solver.samples.diagonal[at]
         rows = self.formulation.rows(key, target, weight, own)
         return at[rows.sample], rows
 
-    def _known(self, chosen: IntArray) -> tuple[IntArray, npt.NDArray[Any], FloatArray]:
-        """Positions, targets and weights of samples, by their places after the change."""
-        new = chosen - (len(self._model) - len(self._removed))
-        if self._is_plain and (len(new) == 0 or new.min() >= 0):
-            return self._new[new], self._change.target[new], self._change.weight[new]
+    def _known(self, chosen: IntArray) -> Known:
+        """Samples by their places after the change."""
+        if len(chosen) == 0:
+            return NOBODY
         return self.position[chosen], self.target[chosen], self.weight[chosen]
 
     def _row_change(self, key: Key, at: IntArray, rows: Rows, **parts: Any) -> RowChange:
-        held = self._model if self._is_plain else self
-        d = self.formulation.total(key, held.target, held.weight)
+        d = 0.0
+        if not self.formulation.shift_free:
+            d = self.formulation.total(key, self.target, self.weight)
         return RowChange(add_at=at, add_t=rows.t, add_lo=rows.lo, add_hi=rows.hi, d=d, **parts)
 
     # -- another kernel: all rows anew -----------------------------------------------------------
 
     def _all_rows(self, warm: bool) -> dict[Any, RowChange]:
-        everyone = np.arange(len(self.target))
+        everyone = self._known(np.arange(len(self.target)))
         place = self._places()
         changes = {}
         for key in self._keys:
@@ -262,18 +278,33 @@ class Plan:
         return start, margin[margin >= 0]
 
 
-def after(model: Model, change: SampleChange) -> tuple[npt.NDArray[Any], FloatArray]:
-    """Targets and weights of the samples once a change is carried out."""
-    removed, n_replaced = ascending(change.removed), len(change.replaced)
-    target, weight = model.target, model.weight
-    if change.revises:
-        target, weight = target.copy(), weight.copy()
+def targets_after(model: Model, change: SampleChange, removed: IntArray) -> npt.NDArray[Any]:
+    """Targets of the samples once a change is carried out; those `removed` in ascending order."""
+    target = model.target
+    if len(change.retargeted):
+        target = target.copy()
         target[change.retargeted] = change.new_target
+    return _exchanged(target, change, removed, change.target)
+
+
+def weights_after(model: Model, change: SampleChange, removed: IntArray) -> FloatArray:
+    """Their weights."""
+    weight = model.weight
+    if len(change.reweighed):
+        weight = weight.copy()
         weight[change.reweighed] = change.new_weight
-        target[change.replaced] = change.target[:n_replaced]
-        weight[change.replaced] = change.weight[:n_replaced]
-    target = delete_entries(target, removed, change.target[n_replaced:])
-    return target, delete_entries(weight, removed, change.weight[n_replaced:])
+    return _exchanged(weight, change, removed, change.weight)
+
+
+def _exchanged(
+    values: npt.NDArray[Any], change: SampleChange, removed: IntArray, new: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """Values of the samples once some have others, some are removed, and new ones are there."""
+    n_replaced = len(change.replaced)
+    if n_replaced:
+        values = values.copy()
+        values[change.replaced], new = new[:n_replaced], new[n_replaced:]
+    return delete_entries(values, removed, new)
 
 
 def _staying(model: Model, change: SampleChange) -> BoolArray:

@@ -13,8 +13,7 @@ solver, parts that were committed before, the tolerance, and the attributes of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
 from typing import Any
 
 from adiabat.engine.interrupts import deferred_interrupts
@@ -37,7 +36,7 @@ class Transaction(all_or_nothing):
 
     def __init__(self, *estimators: Any) -> None:
         super().__init__(*estimators)
-        self._info = SolveInfo()
+        self._info: SolveInfo | None = None  # of parts that were committed
         self._step: Step | None = None
         self._model: Model | None = None
         self._former: dict[str, Any] | None = None  # the model before the first of several parts
@@ -93,22 +92,23 @@ class Transaction(all_or_nothing):
         """Commit what was solved, with more to come; a later failure rolls it back as well."""
         with deferred_interrupts():
             self._n_parts += 1
+            self._info = self._info or SolveInfo()
             self._info.add(self._commit())
 
-    @contextmanager
-    def committing(self) -> Iterator[SolveInfo]:
+    def committing(self) -> Committing:
         """Commit what was solved, if anything was; interrupts are deferred in the block."""
-        with deferred_interrupts():
-            self._committed = True
-            info = self._commit()
-            yield self._info if self._n_parts else info
+        return Committing(self)
 
-    def _commit(self) -> SolveInfo:
+    def _commit(self, whole: bool = False) -> SolveInfo:
+        """Commit a part; with the last the `whole`, whose information is then that of all parts."""
+        self._committed = whole
         if self._step is None:
-            return SolveInfo()
-        step, self._step = self._step, None
-        self._plan.adopt(*step.commit(self._plan.gone, self._plan.retired))
-        return step.info
+            info = SolveInfo()
+        else:
+            step, self._step = self._step, None
+            self._plan.adopt(*step.commit(self._plan.gone, self._plan.retired))
+            info = step.info
+        return self._info if whole and self._info else info
 
     def _rollback(self) -> None:
         if self._step is not None:
@@ -121,3 +121,18 @@ class Transaction(all_or_nothing):
         if self._model is not None and self._tol is not None:
             self._model.tol = self._tol
         super()._rollback()
+
+
+class Committing(deferred_interrupts):
+    """A block in which a transaction has been committed, and interrupts are deferred."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def __enter__(self) -> SolveInfo:
+        super().__enter__()
+        try:
+            return self._transaction._commit(whole=True)
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
