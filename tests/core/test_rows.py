@@ -12,10 +12,10 @@ from adiabat._core.rows import (
     ascending,
     codes_in,
     delete_entries,
-    first_at,
     has_codes,
     nonzero,
     nonzeros,
+    place_at,
     rename,
     rows_at,
 )
@@ -112,9 +112,16 @@ def test_are_equal() -> None:
         are_equal(X, rows, others[:2])
 
 
-def test_first_at() -> None:
+def test_the_nearest_row_at_a_position() -> None:
     at = np.array([4, 0, 1, 4, 2])
-    assert [first_at(at, position) for position in (4, 0, 2, 3)] == [0, 1, 4, -1]
+    assert [place_at(at, position) for position in (4, 0, 2, 3, 9, -5)] == [3, 1, 4, -1, -1, -1]
+    assert place_at(at[:0], 3) == -1
+    rng = np.random.default_rng(7)
+    for _ in range(30):
+        at = rng.permutation(40)[:25]
+        for position in range(40):
+            found = place_at(at, position)
+            assert at[found] == position if position in at else found == -1
 
 
 @pytest.mark.parametrize(

@@ -181,10 +181,10 @@ ROWS = {
 def test_which_rows_are_bounded(kind: str) -> None:
     row, bounded = ROWS[kind]
     r, lo, hi, root, off = (np.array([value]) for value in row)
-    found, furthest = unbounded(
+    found, furthest, common = unbounded(
         r, np.ones(1), lo, hi, root, root, off, 1.0, 1.0, 0.0, 1e-14, np.zeros(1)
     )
-    assert len(found) == (0 if bounded else 1)
+    assert len(found) == (0 if bounded else 1) and common == 1.0
     assert (furthest > 0.0) == bounded
 
 
@@ -196,7 +196,9 @@ def test_rows_take_the_steps_of_their_landmarks_first() -> None:
     zeros, ones = np.zeros(n), np.ones(n)
     expected = r + steps[number]
     given = ones, zeros, ones, ones, ones, zeros, 1.0, 1.0, 0.0, 1e-14, steps
-    found, furthest = unbounded(r, *given, number)
+    found, furthest, common = unbounded(r, *given, number)
+    assert common == 1.0
+    assert unbounded(r.copy(), ones + (np.arange(n) == n - 1), *given[1:], number)[2] == -1.0
     np.testing.assert_array_equal(r, expected)
     np.testing.assert_array_equal(found, np.flatnonzero(expected <= 1.0 + 1e-12))
     assert 1.0 < furthest < 1.0 + 1e-12

@@ -23,4 +23,5 @@ def verdict(
     roundings: float,
     sizes: FloatArray | None = None,
     rows: IntArray | None = None,
+    common: float = -1.0,
 ) -> tuple[float, float, float, int, float, float, float, bool]: ...

@@ -273,11 +273,12 @@ def adds_nothing(const double[::1] r, const double[::1] u, const double[::1] t,
 
 def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const double[::1] lo,
             const double[::1] hi, double d, double b, double tol, double roundings, sizes=None,
-            rows=None):
+            rows=None, double common=-1.0):
     """What `adiabat.certificate.judge` finds, in two passes: the fields of its `Verdict`.
 
     `sizes` are sum |k u|, row by row. Without them |f - b| stands for it, which is less: a model
     that passes, passes with them too. With `rows`, the others are bounded, and add nothing.
+    `common` is |t| of all rows, if a look (`Looks`) has found that.
     """
     cdef Py_ssize_t i, j, lane, worst = -1, n = u.shape[0]
     cdef double found, scale, most, rounding = 0.0, allowed = 0.0, residual = 0.0, outside = 0.0
@@ -295,7 +296,7 @@ def verdict(const double[::1] r, const double[::1] u, const double[::1] t, const
             raise ValueError("rows do not fit")
         known = &size[0]
     by.tol, by.rounding, by.b = tol, roundings * EPSILON, b
-    by.typical = typical_target(t, b)
+    by.typical = common if common > 0.0 else typical_target(t, b)
     by.size = 0.0 if sizes is None else float(np.median(sizes))
     if rows is not None:
         r, u, t = np.asarray(r)[rows], np.asarray(u)[rows], np.asarray(t)[rows]

@@ -41,6 +41,7 @@ class Looks:
         self.n_looks = 0
         self.computed = None  # rows that were not bounded in the last look, until rows change
         self.n_bounded, self.furthest = 0, 0.0
+        self.common = -1.0  # |t| in the last look, if all targets were of one size
 
     def copy(self):
         """The same looks, to go on from; arrays are shared until they are replaced."""
@@ -69,25 +70,29 @@ class Looks:
         `rows` and `change` are what `changed(u)` gave, `f` their f - b, just computed, `lines` are
         where they are in the panels, and `moved` the changes by column. They are not among those
         returned. `marks` are landmarks, if there are any: by row the `number` of its own, 0 for
-        none, and how far it is `apart`; the `rows` that are landmarks, their numbers (`stands`) and
-        `lines` in the panels; the rows `blended` (-1: none), which follow several and have the
-        number 0, and by row the numbers of these (`parts`) and their `shares`.
+        none, how far it is `apart`, and its own number if it `stands` as one; the `names` of the
+        landmarks, their `lines` in the panels, and the largest sqrt k(x, x) of one; the rows
+        `blended` (-1: none), which follow several and have the number 0, and by row the numbers of
+        these (`parts`) and their `shares`.
         """
         cdef double square, rounding, scale, added, most_b = max(fabs(self.b), fabs(b))
         apart = root if marks is None else marks.apart
-        self.size = max(self.size, float(root[rows] @ np.abs(u[rows])))
+        # entries of these rows stand here and there: each array is read once
+        weights, roots, targets, distances = u[rows], root[rows], t[rows], apart[rows]
+        sizes = np.abs(change)
+        self.size = max(self.size, float(roots @ np.abs(weights)))
         # how f of these rows has changed: from residuals, or where those are not known by itself
-        df = f - (self.r[rows] + (t[rows] - self.b))
-        known = self.off[rows] + apart[rows] * self.drift <= 0.0
+        df = f - (self.r[rows] + (targets - self.b))
+        known = self.off[rows] + distances * self.drift <= 0.0
         unknown = np.flatnonzero((change != 0.0) & ~known)
         if len(unknown):
             own = np.empty(len(unknown))
             weigh_rows(panels, moved, lines[unknown], own)
             df[unknown] = own
-        terms = root[rows] * self.size + most_b + np.abs(t[rows])
+        terms = roots * self.size + most_b + np.abs(targets)
         # the rounding of residuals, and of the sum, is no more than this
-        rounding = 4.0 * LOOK_ROUNDINGS * EPSILON * float(np.abs(change) @ terms)
-        rounding += 4.0 * (len(rows) + 64.0) * EPSILON * float(np.abs(change) @ np.abs(df))
+        rounding = 4.0 * LOOK_ROUNDINGS * EPSILON * float(sizes @ terms)
+        rounding += 4.0 * (len(rows) + 64.0) * EPSILON * float(sizes @ np.abs(df))
         square = max(0.0, float(change @ df)) + rounding
         self.step = (1.0 + 1e-9) * square ** 0.5
         self.drift = UP * (self.drift + self.step)
@@ -98,30 +103,30 @@ class Looks:
         steps = np.zeros(1)
         if marks is not None:
             steps = self._steps(marks, panels, moved, rows, df)
-            blur = float(root[marks.rows].max(initial=0.0)) * self.size + most_b
-            blur += float(np.abs(t[marks.rows]).max(initial=0.0))
+            blur = float(terms.max(initial=0.0)) + marks.most_root * self.size
             add_blends(self.r, self.off, marks.blended, marks.parts, marks.shares, steps,
                        4.0 * LOOK_ROUNDINGS * EPSILON * blur)
         steps += b - self.b
-        self.b, self.rows, self.weights = b, rows[u[rows] != 0.0], u[rows][u[rows] != 0.0]
+        self.b, self.rows, self.weights = b, rows[weights != 0.0], weights[weights != 0.0]
         self.off[rows] = NAN  # so that none of these is bounded
-        found, self.furthest = unbounded(
+        found, self.furthest, self.common = unbounded(
             self.r, t, lo, hi, root, apart, self.off, self.drift, self.size, b, scale, steps,
             None if marks is None else marks.number)
         doubtful = found[~np.isnan(self.off[found])]
-        self.adopt(f, t, rows, apart)
+        self.r[rows], self.off[rows] = f + (b - targets), -(distances * self.drift)
         return doubtful
 
     def _steps(self, marks, panels, moved, rows, df):
         """How f has changed at landmarks, by number; `df` says it of rows that are given."""
-        steps, own = np.zeros(1 + int(marks.stands.max(initial=0))), np.empty(len(marks.rows))
-        place = np.minimum(np.searchsorted(rows, marks.rows), max(0, len(rows) - 1))
-        known = rows[place] == marks.rows if len(rows) else np.zeros(len(own), dtype=bool)
-        own[known] = df[place[known]]
-        others = np.empty(len(own) - np.count_nonzero(known))
-        weigh_rows(panels, moved, marks.lines[~known], others)
-        own[~known] = others
-        steps[marks.stands] = own
+        steps = np.zeros(1 + int(marks.names.max(initial=0)))
+        names = marks.stands[rows]
+        asked = np.ones(len(steps), dtype=bool)
+        steps[names], asked[names] = df, False
+        steps[0] = 0.0  # of those that are no landmarks
+        others = np.flatnonzero(asked[marks.names])
+        own = np.empty(len(others))
+        weigh_rows(panels, moved, marks.lines[others], own)
+        steps[marks.names[others]] = own
         return steps
 
     def adopt(self, f, t, rows, apart):
@@ -275,10 +280,11 @@ cdef struct Follow:
     const double* off
     const short* number
     const double* steps
-    double drift, size, b, scale
+    double drift, size, b, scale, target
     Py_ssize_t n, n_steps
     long long* rows
     long long* counts
+    long long* uncommon  # how many targets are of another size than `target`
     double* furthest
 
 
@@ -286,7 +292,8 @@ cdef void some_follow(void* context, Py_ssize_t part) noexcept nogil:
     cdef Follow* job = <Follow*> context
     cdef Py_ssize_t i, k = part * FOLLOWED, last = min((part + 1) * FOLLOWED, job.n)
     cdef Py_ssize_t mark = 0
-    cdef double r, reach, furthest = 0.0
+    cdef long long uncommon = 0
+    cdef double r, reach, size, furthest = 0.0
     for i in range(part * FOLLOWED, last):
         if job.number != NULL:
             mark = job.number[i]
@@ -294,9 +301,10 @@ cdef void some_follow(void* context, Py_ssize_t part) noexcept nogil:
                 job.counts[part] = -1
                 return
         r = job.r[i] + job.steps[mark]
-        job.r[i] = r
+        job.r[i], size = r, fabs(job.t[i])
+        uncommon += 1 if size != job.target else 0
         reach = job.off[i] + job.apart[i] * job.drift + job.scale * (
-            (job.root[i] + job.apart[i]) * job.size + fabs(job.b) + fabs(job.t[i]) + fabs(r))
+            (job.root[i] + job.apart[i]) * job.size + fabs(job.b) + size + fabs(r))
         if (job.lo[i] == 0.0 <= job.hi[i] and r > reach
                 or job.hi[i] == 0.0 >= job.lo[i] and r < -reach):
             furthest = reach if reach > furthest else furthest
@@ -304,14 +312,15 @@ cdef void some_follow(void* context, Py_ssize_t part) noexcept nogil:
             job.rows[k] = i
             k += 1
     job.counts[part], job.furthest[part] = k - part * FOLLOWED, furthest
+    job.uncommon[part] = uncommon
 
 
 def unbounded(double[::1] r, const double[::1] t, const double[::1] lo, const double[::1] hi,
               const double[::1] root, const double[::1] apart, const double[::1] off, double drift,
               double size, double b, double scale, const double[::1] steps,
               const short[::1] number=None):
-    """Of rows without weight those whose residual is to be computed, and the most that another can
-    be off by.
+    """Of rows without weight those whose residual is to be computed, the most that another can be
+    off by, and |t| if all targets are of one size, else -1.
 
     r takes the step of its landmark first, by `number`, or the first one. `scale` are roundings,
     relative to the sizes of the terms of f; `apart` is to a landmark. Rows whose `off` is NaN are
@@ -325,18 +334,19 @@ def unbounded(double[::1] r, const double[::1] t, const double[::1] lo, const do
     if steps.shape[0] == 0 or number is not None and number.shape[0] != n:
         raise ValueError("landmarks do not fit")
     if n == 0:
-        return np.empty(0, dtype=np.int64), 0.0
+        return np.empty(0, dtype=np.int64), 0.0, -1.0
     out, found = np.empty(n, dtype=np.int64), np.empty(parts, dtype=np.int64)
-    most = np.zeros(parts)
-    cdef long long[::1] rows = out, counts = found
+    most, other = np.zeros(parts), np.zeros(parts, dtype=np.int64)
+    cdef long long[::1] rows = out, counts = found, uncommon = other
     cdef double[::1] furthest = most
     job.r, job.t, job.lo, job.hi, job.root = &r[0], &t[0], &lo[0], &hi[0], &root[0]
     job.apart, job.off, job.steps, job.n_steps = &apart[0], &off[0], &steps[0], steps.shape[0]
     job.number = &number[0] if number is not None else NULL
     job.drift, job.size, job.b, job.scale, job.n = UP * drift, size, b, scale, n
     job.rows, job.counts, job.furthest = &rows[0], &counts[0], &furthest[0]
+    job.uncommon, job.target = &uncommon[0], fabs(t[0])
     with nogil:
         share(some_follow, &job, parts)
     if found.min() < 0:
         raise ValueError("a landmark is not there")
-    return together(out, found), float(most.max())
+    return together(out, found), float(most.max()), -1.0 if other.any() else job.target

@@ -125,12 +125,19 @@ def rows_at(const long long[::1] at, const unsigned char[::1] marked):
     return out[:k].copy()
 
 
-def first_at(const long long[::1] at, long long position):
-    """The first row at a position; -1 if there is none."""
-    cdef Py_ssize_t i
-    for i in range(at.shape[0]):
-        if at[i] == position:
-            return i
+def place_at(const long long[::1] at, long long position):
+    """A row at a position, the nearest to the row of that number; -1 if there is none.
+
+    Rows stand where they came, or as much before that as rows have left.
+    """
+    cdef Py_ssize_t n = at.shape[0]
+    cdef Py_ssize_t before = min(max(position, 0), n - 1), after = before + 1
+    while before >= 0 or after < n:
+        if before >= 0 and at[before] == position:
+            return before
+        if after < n and at[after] == position:
+            return after
+        before, after = before - 1, after + 1
     return -1
 
 

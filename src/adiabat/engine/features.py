@@ -24,6 +24,8 @@ from adiabat.typing import FloatArray, IntArray
 SPARE = 8
 # With so many dense features or fewer, a linear kernel is read from them: no columns are formed.
 FEW_FEATURES = 256
+# Rows that are read sooner than it is known which of them are equal.
+FEW_ROWS = 256
 
 _NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
@@ -95,8 +97,10 @@ class DenseFeatures:
     def alike(self, positions: IntArray, norms: FloatArray) -> tuple[IntArray, IntArray]:
         """Rows of which all others at positions are copies, and whose copy each is.
 
-        Equal rows have equal norms. Where most norms differ, nobody is compared.
+        Equal rows have equal norms. Where rows are few, or most norms differ, nobody is compared.
         """
+        if len(positions) <= FEW_ROWS:
+            return positions, np.arange(len(positions))
         _, first, which = np.unique(norms, return_index=True, return_inverse=True)
         if len(first) > len(positions) // 2:
             return positions, np.arange(len(positions))

@@ -44,9 +44,10 @@ class Marks(NamedTuple):
 
     number: npt.NDArray[np.int16]
     apart: FloatArray
-    rows: IntArray
     stands: npt.NDArray[np.int16]
+    names: npt.NDArray[np.int16]
     lines: IntArray
+    most_root: float
     blended: IntArray
     parts: npt.NDArray[np.int16]
     shares: FloatArray
@@ -60,6 +61,7 @@ class Landmarks:
         self.apart = root.copy()
         self.stands: npt.NDArray[np.int16] = np.zeros(len(root), dtype=np.int16)
         self.rows: IntArray = np.empty(0, dtype=np.int64)  # that are landmarks
+        self.most_root = 0.0  # the largest sqrt k(x, x) of a landmark, at least
         self.n_followed = 0  # landmarks up to this number may be followed alone
         self.blends = Blends()  # rows that follow several, and have the number 0
 
@@ -134,6 +136,7 @@ def blend_landmarks(machine: Machine, marks: Landmarks, looks: Looks, rows: IntA
     new = weighty[marks.stands[weighty] == 0][:LANDMARKS]
     marks.stands[new] = number + 1 + np.arange(len(new))
     marks.rows = np.flatnonzero(marks.stands > 0)
+    marks.most_root = float(machine.root[marks.rows].max())
     rows = rows[(marks.stands[rows] == 0) & (machine.u[rows] == 0.0)]
     given = marks.number, marks.rows, marks.stands[marks.rows]
     marks.blends, apart = blend(machine.samples, machine.at, rows, *given)

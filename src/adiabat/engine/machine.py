@@ -451,7 +451,9 @@ class Machine:
     def judged(self, tol: float) -> Verdict:
         """The verdict at another tolerance."""
         given = self.held_r, self.u, self.t, self.lo, self.hi, self.d, self.b, tol, JUDGED
-        found = Verdict(*verdict(*given, rows=self.computed()))
+        rows = self.computed()
+        common = -1.0 if rows is None or self.looks is None else self.looks.common
+        found = Verdict(*verdict(*given, rows=rows, common=common))
         # with the sizes of the terms of f more may be allowed, but not what no rounding is
         self.judged_by_sizes = not found.ok and self._is_excusable(found, tol)
         if self.judged_by_sizes:

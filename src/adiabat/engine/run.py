@@ -127,13 +127,21 @@ class Run:
 
     def _watch_likely(self, watched: BoolArray, touched: IntArray) -> None:
         """Watch rows near r = 0, and near the rows that change: those may come to violate."""
-        machine = self.machine
+        machine, samples = self.machine, self.machine.samples
         size = WATCH_LIKELY + WATCH_EACH * len(touched)
-        self._watch_nearest(watched, max(machine.n // WATCH_AMONG, size))
-        rows = np.flatnonzero(watched)
+        if samples.in_lines:  # rows that have a line are near; those that change need columns
+            samples.slots(machine.at[touched])
+            lined = samples.gram.members(slice(samples.gram.n_lines))
+            rows = machine.straight.rows_of_some(machine.at, lined, samples.n)
+            rows = rows[~machine.in_margin[rows]]
+            values = samples.between
+        else:
+            self._watch_nearest(watched, max(machine.n // WATCH_AMONG, size))
+            rows, values = np.flatnonzero(watched), samples.block
         if len(rows) <= size:
+            watched[rows] = True
             return
-        together = np.abs(machine.samples.block(machine.at[rows], machine.at[touched])).max(axis=1)
+        together = np.abs(values(machine.at[rows], machine.at[touched])).max(axis=1)
         far = np.abs(machine.r[rows])
         with np.errstate(over="ignore"):  # infinite is far
             reach = far / np.maximum(together, TINY)

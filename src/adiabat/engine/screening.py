@@ -21,7 +21,7 @@ SCREENED = 20_000
 # If more than this part is not bounded, all are computed.
 MOST_DOUBTFUL = 0.25
 # One row in so many follows a blend of landmarks: those that may come to the margin first.
-BLENDED = 12
+BLENDED = 8
 # Rows that the next look would ask for are kept, unless they are more than one in so many.
 MANY = 32
 
@@ -94,8 +94,8 @@ def _marks(machine: Machine) -> Marks | None:
     order = np.argsort(lines)  # as they stand in memory
     blends = marks.blends
     return Marks(
-        marks.number, marks.apart, rows[order], marks.stands[rows[order]], lines[order],
-        blends.rows, blends.parts, blends.shares,
+        marks.number, marks.apart, marks.stands, marks.stands[rows[order]], lines[order],
+        marks.most_root, blends.rows, blends.parts, blends.shares,
     )  # fmt: skip
 
 

@@ -56,6 +56,10 @@ class Straight:
         found: IntArray = rows_at(at, marked)
         return found
 
+    def rows_of_some(self, at: IntArray, positions: IntArray, n_samples: int) -> IntArray:
+        """The same in any order, of samples all of which have rows."""
+        return positions if self.holds else self.rows_of(at, positions, n_samples)
+
 
 def rows_in_turn(at: IntArray, positions: IntArray) -> IntArray:
     """Rows that stand for samples at positions; k times the same, its first k rows."""

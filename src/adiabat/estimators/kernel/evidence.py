@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from adiabat._core.kernel_values import multiply
-from adiabat._core.rows import first_at
+from adiabat._core.rows import place_at
 from adiabat.certificate import Certificate, Problem, Verdict, judge
 from adiabat.engine.machine import Machine
 from adiabat.engine.samples import Samples
@@ -65,7 +65,7 @@ def certify(
 
 def _id_of(model: Model, machine: Machine, row: int) -> Any:
     """Id of the sample that a row stands for."""
-    return model.ledger.name_at(first_at(model.position, machine.at[row]))
+    return model.ledger.name_at(place_at(model.position, machine.at[row]))
 
 
 def judged_afresh(
