@@ -430,3 +430,12 @@ def test_not_optimal_carries_its_certificate():
     error = pickle.loads(pickle.dumps(NotOptimalError("x", certificate={"residual": 1.0})))
     assert error.certificate == {"residual": 1.0}
     assert str(error) == "x"
+
+
+def test_a_name_out_of_an_array_of_names() -> None:
+    """As a search over parameters gives it."""
+    X = np.arange(12.0).reshape(6, 2)
+    for name in np.array(["rbf", "linear", "poly"]):
+        found = make_kernel(name, gamma=0.1, degree=2, coef0=1.0, X=X)
+        plain = make_kernel(str(name), gamma=0.1, degree=2, coef0=1.0, X=X)
+        np.testing.assert_array_equal(found.block(X, X), plain.block(X, X))

@@ -250,6 +250,7 @@ def make_kernel(
             f"kernel={kernel!r} is unknown; choose one of {', '.join(KERNEL_NAMES)}, or pass a "
             "function k(X, Z) -> array of shape (len(X), len(Z))"
         )
+    kernel = str(kernel)  # of an array of names it is NumPy's kind of string
     degree, coef0 = _poly_parameters(degree, coef0)
     if kernel == "poly" and not (inspected or Kernel(kernel, 1.0, degree, coef0).is_semidefinite):
         raise IndefiniteKernelError(
