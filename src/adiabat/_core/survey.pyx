@@ -191,8 +191,8 @@ cdef class Survey:
             rest = rest and self._delta[i] == 0.0
         return bool(rest)
 
-    cpdef bint survey(self, watched, near, double d, bint rested, bint singly, bint everyone
-                       ) except -1:
+    cpdef bint survey(self, watched, near, double d, bint rested, bint singly,
+                      bint everyone) except -1:
         """The optimum on the face of the present margin, and residuals of watched rows there.
 
         Returns False if no margin is left to hold b. Where it has `rested` nothing has moved.

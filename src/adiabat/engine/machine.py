@@ -112,7 +112,7 @@ class Machine:
     @property
     def has_pairs(self) -> bool:
         """Whether some sample may have two rows."""
-        return self.n > self.samples.n
+        return len(self.u) > self.samples.n
 
     @property
     def _roots(self) -> FloatArray:
@@ -220,7 +220,7 @@ class Machine:
         With `carry`, rows at a bound stay at it when it moves. `small_shift` is chosen here, or
         left as it is.
         """
-        first, rows, moving = self.n, change.rebound, len(change.rebound) > 0
+        first, rows, moving = len(self.u), change.rebound, len(change.rebound) > 0
         self.before = UNMOVED
         if moving:
             self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
@@ -235,7 +235,7 @@ class Machine:
             self.r[rows] += self.t[rows] - change.rebound_t
             self.t[rows] = change.rebound_t
             self.looks = None
-        if moving or (self.n > first and not self._is_common(change.add_t)):
+        if moving or (len(change.add_at) and not self._is_common(change.add_t)):
             self._measure_targets()
         if change.d is not None:
             self.d = change.d
@@ -263,7 +263,7 @@ class Machine:
         changing: tuple[str, ...] = moved if copied else ()
         residuals = () if looked else ("held_r",)
         if added:
-            self.straight.come(self.n, change.add_at)
+            self.straight.come(len(self.u), change.add_at)
             start = np.zeros(added) if change.add_u is None else change.add_u
             root = np.sqrt(self.samples.diagonal[change.add_at])
             r = self.residuals_of(change) if r is None else r
@@ -324,7 +324,7 @@ class Machine:
         """Take out rows whose u was brought to 0."""
         self.before, self.weighty = None, self.rows_with_weight()
         if len(gone):
-            leaving = self.straight.leave(ascending(gone), self.n)
+            leaving = self.straight.leave(ascending(gone), len(self.u))
             for rows in (self.factor.rows, self.weighty):
                 leaving.renumber(rows)
             if self.verdict.worst >= 0:
@@ -339,7 +339,7 @@ class Machine:
                 self.looks.renumber(leaving)
                 self.looks.computed = None
                 self.held_r = self.looks.r if looked else self.held_r
-            if self.common < 0.0 or self.n == 0:
+            if self.common < 0.0 or len(self.u) == 0:
                 self._measure_targets()
 
     # -- kernel and weights ----------------------------------------------------------------------
