@@ -14,6 +14,7 @@ from adiabat._core.conditions import (
     has_room,
     imbalance,
     largest_ratio,
+    residuals_at,
     roundings,
     strength_of,
     typical_size,
@@ -163,3 +164,28 @@ def test_the_nearest_rows_are_watched(step: int, ties: bool) -> None:
         np.testing.assert_array_equal(watched, (distance <= most) & (passed == 0))
     with pytest.raises(ValueError, match="do not fit"):
         watch_nearest(r, passed, step, n, watched)
+
+
+def test_strength_is_a_sum_over_all_rows_or_those_with_weight() -> None:
+    rng = np.random.default_rng(0)
+    root, u = rng.uniform(size=300), rng.standard_normal(300)
+    u[rng.random(300) < 0.8] = 0.0
+    expected = pytest.approx(root @ np.abs(u))
+    assert strength_of(root, u) == expected
+    assert strength_of(root, u, np.flatnonzero(u)) == expected
+    with pytest.raises(IndexError, match="no row 300"):
+        strength_of(root, u, np.array([300]))
+    with pytest.raises(ValueError, match="do not fit"):
+        strength_of(root[1:], u, np.array([3]))
+
+
+def test_residuals_are_f_and_b_less_the_target() -> None:
+    rng = np.random.default_rng(0)
+    f, lines, t = rng.standard_normal((9, 2)), np.array([8, 0, 3, 3]), rng.standard_normal(4)
+    r = residuals_at(f, 1, lines, 0.5, t)
+    np.testing.assert_array_equal(r, f[lines, 1] + (0.5 - t))
+    with pytest.raises(IndexError, match="no line 9"):
+        residuals_at(f, 1, np.array([0, 9, 1, 1]), 0.5, t)
+    for column, targets in ((2, t), (0, t[1:])):
+        with pytest.raises(ValueError, match="do not fit"):
+            residuals_at(f, column, lines, 0.5, targets)

@@ -337,3 +337,48 @@ def test_a_row_that_does_not_joins() -> None:
     assert rig.factor.rows.tolist() == [*rig.margin, 45] and rig.in_margin[45]
     assert rig.rounds.residual[45] == -1.0 and rig.u.tolist() == before.tolist()
     assert not rig.rounds.step_aside(np.full(N, np.inf), 1e-12)
+
+
+def both_ways(accuracy: float, most: int = 40, widest: int = 8) -> tuple[Rig, Rig, bool]:
+    """Rounds at once, and the same one by one; whether the former say that no row violates."""
+    once, singly = Rig(), Rig()
+    everyone, allowed = np.ones(N, dtype=bool), np.full(N, accuracy)
+    for rig in (once, singly):
+        rig.lo[:], rig.hi[:] = -1.5, 1.5
+        rig.rounds.start()
+        rig.rounds.measure(0.0)
+    given = everyone.copy(), everyone.copy(), allowed, 0.0, False
+    done = once.rounds.settle(*given, most, 4, widest, 1e-12)
+    watched, near = everyone.copy(), everyone.copy()
+    for turn in range(once.rounds.made):
+        assert singly.rounds.survey(watched, near, 0.0, False, False, False)
+        if turn < once.rounds.made - 1 or not once.rounds.is_open:
+            width = min(widest, max(4, singly.factor.size // 2))
+            moved = singly.rounds.exchange(allowed, width, 1e-12)
+            assert moved or (done and turn == once.rounds.made - 1)
+    return once, singly, done
+
+
+@pytest.mark.parametrize("most", [1, 2, 40])
+def test_rounds_settle_as_they_do_one_by_one(most: int) -> None:
+    once, singly, done = both_ways(1e-9, most)
+    np.testing.assert_array_equal(once.u, singly.u)
+    np.testing.assert_array_equal(once.r, singly.r)
+    np.testing.assert_array_equal(once.in_margin, singly.in_margin)
+    assert once.rounds.b == singly.rounds.b
+    assert done or once.rounds.is_open or once.rounds.made == most
+    assert not done or len(once.rounds.violators(np.arange(N), np.full(N, 1e-9))[0]) == 0
+
+
+def test_rounds_end_before_a_decision() -> None:
+    """Nobody holds b: the violators of that round have not moved."""
+    rig = Rig()
+    rig.rounds.leave_margin(np.arange(SIZE))
+    before = rig.u.copy()
+    everyone = np.ones(N, dtype=bool)
+    given = everyone.copy(), everyone.copy(), np.full(N, 1e-9), float(rig.u.sum()), False
+    assert not rig.rounds.settle(*given, 40, 4, 8, 1e-12)
+    assert rig.rounds.made == 1 and rig.rounds.is_open and not rig.rounds.anchored
+    np.testing.assert_array_equal(rig.u, before)
+    assert not rig.rounds.settle(*given, 0, 4, 8, 1e-12)
+    assert rig.rounds.made == 0 and not rig.rounds.is_open

@@ -124,7 +124,7 @@ def test_a_plan_that_makes_no_sense_changes_nothing() -> None:
     assert_goes_on(rig)
 
 
-@pytest.mark.parametrize("where", ["solve", "_survey", "_exchange"])
+@pytest.mark.parametrize("where", ["solve", "_settle", "_survey", "_exchange"])
 @pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, MemoryError])
 def test_a_failing_exchange_changes_nothing(
     where: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
@@ -136,11 +136,13 @@ def test_a_failing_exchange_changes_nothing(
     def fails_in_the_end(this: Exchange, *arguments: Any) -> Any:
         result = original(this, *arguments)
         calls.append(1)
-        if len(calls) == (1 if where == "solve" else 2):
+        if len(calls) == (1 if where in ("solve", "_settle") else 2):
             raise error
         return result
 
     with monkeypatch.context() as patch:
+        if where in ("_survey", "_exchange"):  # round by round
+            patch.setattr(Exchange, "_settle", lambda *given: False)
         patch.setattr(Exchange, where, fails_in_the_end)
         with pytest.raises(error):
             rig.change(X[80:100], Y[80:100], remove=range(10))

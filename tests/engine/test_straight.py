@@ -131,5 +131,8 @@ def test_rows_close_up(filled: bool) -> None:
     assert owner.values.tolist() == ([0, 5, 2, 3, 6] if filled else [0, 2, 3, 5, 6])
     rows = np.array([5, 0, 6, 3])
     before = rows.astype(float)
+    assert [leaving.place_of(row) for row in rows] == [
+        owner.values.tolist().index(row) for row in rows
+    ]
     leaving.renumber(rows)
     np.testing.assert_array_equal(owner.values[rows], before)

@@ -71,6 +71,7 @@ INNER = [
     (Machine, "coefficients"),
     (Machine, "aims"),
     (Exchange, "turn_to"),
+    (Exchange, "_settle"),
     (Exchange, "_survey"),
     (Exchange, "_set_accuracy"),
     (Exchange, "_exchange"),

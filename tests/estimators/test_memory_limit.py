@@ -237,7 +237,7 @@ def test_completed_columns_are_not_worth_a_failure(
     monkeypatch.setattr(samples, "LINED", 300)
     model = SVC(C=10.0, memory_limit=1e9).fit(X, Y)
     held = model._model.solver.samples
-    held._whole, held.n_read = False, 10**9
+    held.in_lines, held.n_read = True, 10**9
     with monkeypatch.context() as patch:
         patch.setattr(mapped, "reserve", full)
         patch.setattr(held, "complete", lambda: full(None, 0))

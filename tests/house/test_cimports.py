@@ -32,7 +32,7 @@ def objection(module: str, *, taken: bool, compiled: bool, file_name: str) -> st
         return "relative; write `from adiabat._core.x cimport y`"
     if top == "numpy":
         return "numpy is imported, never cimported; use typed memoryviews" if compiled else None
-    if top in {"libc", "cython"} or module == "cpython.buffer":
+    if top in {"libc", "cython"} or module in {"cpython.buffer", "cpython.exc"}:
         return None
     if module in {"scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"}:
         return None if taken and file_name == BLAS_FILE else f"BLAS is named in {BLAS_FILE} alone"
@@ -40,7 +40,7 @@ def objection(module: str, *, taken: bool, compiled: bool, file_name: str) -> st
         return None if taken else "write `from adiabat._core.x cimport y`"
     if module == "adiabat._core":
         return "takes a whole module; write `from adiabat._core.x cimport y`"
-    return "the core imports numpy, libc, cython, cpython.buffer and itself only"
+    return "the core imports numpy, libc, cython, cpython.buffer, cpython.exc and itself only"
 
 
 def objections(text: str, file_name: str) -> list[str]:

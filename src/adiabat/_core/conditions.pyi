@@ -2,6 +2,13 @@
 import numpy as np
 import numpy.typing as npt
 
+def residuals_at(
+    f: npt.NDArray[np.float64],
+    column: int,
+    lines: npt.NDArray[np.int64],
+    b: float,
+    t: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]: ...
 def common_size(t: npt.NDArray[np.float64]) -> float: ...
 def typical_size(t: npt.NDArray[np.float64]) -> float: ...
 def roundings(
@@ -84,7 +91,11 @@ def aims_by_bound(
     few: float,
 ) -> npt.NDArray[np.float64] | None: ...
 def imbalance(u: npt.NDArray[np.float64], d: float, slack: float) -> float: ...
-def strength_of(root: npt.NDArray[np.float64], u: npt.NDArray[np.float64]) -> float: ...
+def strength_of(
+    root: npt.NDArray[np.float64],
+    u: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.int64] | None = None,
+) -> float: ...
 def has_room(
     u: float,
     t: float,

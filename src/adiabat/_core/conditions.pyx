@@ -21,6 +21,21 @@ cdef double EPSILON = 2.0 ** -52
 cdef double TINY = 1e-150
 
 
+def residuals_at(const double[:, ::1] f, Py_ssize_t column, const long long[::1] lines, double b,
+                 const double[::1] t):
+    """f[lines, column] + (b - t): r of the rows of a machine, from f of all machines."""
+    cdef Py_ssize_t i, n = lines.shape[0]
+    out = np.empty(n)
+    cdef double[::1] r = out
+    if t.shape[0] != n or not 0 <= column < f.shape[1]:
+        raise ValueError("rows do not fit")
+    for i in range(n):
+        if not 0 <= lines[i] < f.shape[0]:
+            raise IndexError(f"there is no line {lines[i]} of {f.shape[0]}")
+        r[i] = f[lines[i], column] + (b - t[i])
+    return out
+
+
 def common_size(const double[::1] t):
     """|t| where all are of one size; -1 where they are not, or there is none."""
     cdef Py_ssize_t i, n = t.shape[0]
@@ -156,9 +171,10 @@ def are_fine(const double[::1] r, const double[::1] u, const double[::1] t, cons
             rounding = _rounding(root[i] * total, usual * total, b, t[i])
             violation = _violation(r[i], u[i], lo[i], hi[i])
             good &= rounding <= enough * unit
-            good &= violation <= _aim(rounding, unit, part, most, few)
-            good &= violation <= rounding or violation <= fine * unit
-            good &= lo[i] <= u[i] <= hi[i]
+            good &= (lo[i] <= u[i]) & (u[i] <= hi[i])
+            if violation != 0.0:  # few do, and by rounding: those in MARGIN
+                good &= violation <= _aim(rounding, unit, part, most, few)
+                good &= violation <= rounding or violation <= fine * unit
     return bool(good) and imbalance(u, d, slack) == 0.0
 
 
@@ -171,12 +187,23 @@ def imbalance(const double[::1] u, double d, double slack):
     return off
 
 
-def strength_of(const double[::1] root, const double[::1] u):
-    """sum sqrt(k) |u|: the size of the terms of f is at most so much, for k(x, x) = 1."""
+def strength_of(const double[::1] root, const double[::1] u, rows=None):
+    """sum sqrt(k) |u|: the size of the terms of f is at most so much, for k(x, x) = 1.
+
+    Over all rows, or over those that are said to have all the weight.
+    """
     cdef Py_ssize_t i, part, first, last, weighty, n = u.shape[0]
     cdef double total = 0.0
+    cdef const long long[::1] some
     if root.shape[0] != u.shape[0]:
         raise ValueError("rows do not fit")
+    if rows is not None:
+        some = rows
+        for i in range(some.shape[0]):
+            if not 0 <= some[i] < n:
+                raise IndexError(f"there is no row {some[i]} of {n}")
+            total += root[some[i]] * fabs(u[some[i]])
+        return total
     with nogil:
         # most rows of a large model carry no weight: of these, u alone is read
         for part in range((n + BLOCK - 1) // BLOCK):

@@ -106,20 +106,33 @@ cdef class Leaving:
 
     def renumber(self, long long[::1] rows):
         """Give rows, none of which goes, the numbers that they have afterwards."""
-        cdef const long long[::1] gone = self._gone
-        cdef Py_ssize_t i, first, last, middle
+        cdef Py_ssize_t i
         if self.filled:
             rename(rows, self.tail, self.hole)
             return
         for i in range(rows.shape[0]):
-            first, last = 0, gone.shape[0]  # how many go before it
-            while first < last:
-                middle = (first + last) // 2
-                if gone[middle] < rows[i]:
-                    first = middle + 1
-                else:
-                    last = middle
-            rows[i] -= first
+            rows[i] -= self._gone_before(rows[i])
+
+    def place_of(self, long long row):
+        """The number that one of them has afterwards."""
+        cdef Py_ssize_t i
+        if not self.filled:
+            return row - self._gone_before(row)
+        for i in range(self._tail.shape[0]):
+            if self._tail[i] == row:
+                return self._hole[i]
+        return row
+
+    cdef Py_ssize_t _gone_before(self, long long row) noexcept:
+        """How many go before a row."""
+        cdef Py_ssize_t first = 0, last = self._gone.shape[0], middle
+        while first < last:
+            middle = (first + last) // 2
+            if self._gone[middle] < row:
+                first = middle + 1
+            else:
+                last = middle
+        return first
 
 
 def removed(array, gone):

@@ -30,6 +30,24 @@ class Rounds:
     def least(self) -> float: ...
     b: float
     delta_b: float
+    @property
+    def made(self) -> int: ...
+    @property
+    def is_open(self) -> bool: ...
+    @property
+    def anchored(self) -> bool: ...
+    def settle(
+        self,
+        watched: BoolArray,
+        near: BoolArray,
+        accuracy: FloatArray,
+        d: float,
+        rested: bool,
+        most: int,
+        fewest: int,
+        widest: int,
+        flat: float,
+    ) -> bool: ...
     def keep(self, b: float) -> None: ...
     def come_back(self) -> float: ...
     def bind(

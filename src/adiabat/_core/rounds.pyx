@@ -3,12 +3,14 @@
 
 `engine/exchange.py` says which step comes when; here is each step, over plain arrays:
 
+    settle     rounds as long as nothing stands in the way; each is
     survey     the face of the present margin, and residuals there (`survey`)
     exchange   violators: who among them violates
                propose: their own box problem
                place: where each of them goes
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, fabs
 from libc.stdlib cimport free, malloc
 
@@ -45,6 +47,33 @@ cdef class Rounds(Survey):
 
     cdef double[:, ::1] _kept  # u, r, and the change of u
     cdef double _kept_b, _kept_delta_b
+    cdef readonly Py_ssize_t made  # rounds, by the last `settle`
+    cdef readonly bint is_open     # the last of them was surveyed, and no violator has moved yet
+    cdef readonly bint anchored    # a margin holds b, as of its survey
+
+    def settle(self, watched, near, const double[::1] accuracy, double d, bint rested,
+               Py_ssize_t most, Py_ssize_t fewest, Py_ssize_t widest, double flat):
+        """Rounds in blocks, `most` of them, as long as each goes as it should.
+
+        Returns True once no row violates. It ends before the violators of a round move if nobody
+        holds b, the objective has risen, or weights have doubled: then r may be less accurate; and
+        after they have if a curvature below 0 was met. A round takes half as many violators as
+        there are rows in MARGIN, but not fewer than `fewest`, nor more than the `widest`.
+        """
+        cdef double strength = 2.0 * self.strength
+        self.made, self.least, self.is_open = 0, 0.0, False
+        while self.made < most and self.least >= FAULT:
+            PyErr_CheckSignals()
+            self.is_open, self.made = True, self.made + 1
+            self.anchored = self.survey(watched, near, d, rested, False, False)
+            if not self.anchored or self.made > 1 and self.gain > 0.0 or (
+                    not rested and self.strength > strength):
+                return False
+            rested, self.is_open = False, False
+            if not self._exchange_most(
+                    accuracy, min(widest, max(fewest, self._factor.size // 2)), flat):
+                return True
+        return False
 
     def keep(self, double b):
         """Keep u, r and this b, and the changes since the last look."""
@@ -88,6 +117,10 @@ cdef class Rounds(Survey):
         Returns whether any row violates. `least` is the least curvature that was met, relative to
         the diagonal: S_ii / scale_i of the rows, and the pivots of those that joined.
         """
+        return bool(self._exchange_most(accuracy, width, flat))
+
+    cdef bint _exchange_most(self, const double[::1] accuracy, Py_ssize_t width, double flat
+                             ) except -1:
         cdef Py_ssize_t count = self._violators(accuracy)
         self.least = 0.0
         if count == 0:

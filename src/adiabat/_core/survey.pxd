@@ -33,6 +33,8 @@ cdef class Survey:
     cdef double _room(self, Py_ssize_t row) noexcept nogil
     cdef double _snap(self, Py_ssize_t row, double value) noexcept nogil
     cdef int _leave_boxes(self) except -1
+    cpdef bint survey(self, watched, near, double d, bint rested, bint singly,
+                      bint everyone) except -1
     cpdef int face(self, double d, bint stops) except -1
     cdef int _leave(self, long long* positions, Py_ssize_t count) except -1
     cdef Py_ssize_t _solve_face(self, bint cut, bint held, double* du, long long* out,

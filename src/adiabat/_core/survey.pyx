@@ -191,7 +191,8 @@ cdef class Survey:
             rest = rest and self._delta[i] == 0.0
         return bool(rest)
 
-    def survey(self, watched, near, double d, bint rested, bint singly, bint everyone):
+    cpdef bint survey(self, watched, near, double d, bint rested, bint singly,
+                      bint everyone) except -1:
         """The optimum on the face of the present margin, and residuals of watched rows there.
 
         Returns False if no margin is left to hold b. Where it has `rested` nothing has moved.
@@ -205,7 +206,7 @@ cdef class Survey:
             holds_b = self.face(d, singly)
         self.watch(watched, near, INFINITY if everyone else REACH * self.rms_change)
         self.gain = 0.0 if rested else self._look()
-        return bool(holds_b)
+        return holds_b
 
     # ---- 1. the face ----------------------------------------------------------------------------
 

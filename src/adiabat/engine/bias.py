@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adiabat._core.conditions import has_room
+from adiabat._core.conditions import has_room, strength_of
 from adiabat.engine.machine import Machine
 from adiabat.engine.noise import EPSILON, ROUNDINGS
 from adiabat.engine.row_change import NO_ROWS
@@ -29,7 +29,7 @@ def centre_bias(machine: Machine) -> bool:
     Returns whether b was so large before that r lost digits to it, and has to be recomputed.
     """
     holds_b = machine.factor.holds_b()
-    machine.strength_seen = strength = machine.strength()[0]
+    machine.strength_seen = strength = strength_of(machine.root, machine.u, machine.weighty)
     if holds_b and is_anchored(machine, strength):
         return False
     machine.in_part = False  # all rows have a say

@@ -121,18 +121,27 @@ class Exchange:
         self._set_accuracy()
         # at rest: new rows only came in with u = 0, and the margin system is solved as it is
         rested = rested and rounds.at_rest(self.accuracy)
-        for turn in range(BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
-            self.rounds += 1
+        first, surveyed = 0, False
+        if not nearly_there and self._rises <= PATIENCE and self._progress is None:
+            if self._settle(watched, near, rested):
+                return
+            first, surveyed = rounds.made - rounds.is_open, rounds.is_open
+            feasible, rested = rounds.made > 1, rested and rounds.made < 2
+        for turn in range(first, BLOCK_ROUNDS + MOST_STEPS * (machine.n + 10)):
+            self.rounds += not surveyed
             if self._progress is not None:
                 self._progress.tell_round(machine, watched, self.rounds)
             troubled = turn >= BLOCK_ROUNDS or self._rises > PATIENCE
             trouble += troubled
             if trouble > REGROUPS:
                 self.single_file = self.fell_back = True
-            anchored = self._survey(watched, near, rested, troubled or self.single_file)
+            if surveyed:
+                anchored = rounds.anchored
+            else:
+                anchored = self._survey(watched, near, rested, troubled or self.single_file)
             if not rested:
                 self._raise_accuracy()
-            rested = False
+            rested = surveyed = False
             if troubled and not (descended or self.single_file):
                 self._return()
                 self.overshoots = True
@@ -170,6 +179,18 @@ class Exchange:
             before = self.accuracy
             self._set_accuracy()
             np.maximum(self.accuracy, before, out=self.accuracy)
+
+    def _settle(self, watched: BoolArray, near: BoolArray, rested: bool) -> bool:
+        """Rounds in blocks, up to one that calls for a decision; True if no row violates."""
+        machine, rounds = self.machine, self._rounds
+        rounds.b = machine.b
+        done = rounds.settle(
+            watched, near, self.accuracy, machine.d, rested, BLOCK_ROUNDS, FEWEST, self._width, FLAT
+        )
+        machine.b = rounds.b
+        self.rounds += rounds.made
+        self._refuse_negative(rounds.least)
+        return done
 
     def _survey(self, watched: BoolArray, near: BoolArray, rested: bool, everyone: bool) -> bool:
         """The optimum on the face of MARGIN, and residuals there; False if nobody holds b."""

@@ -112,7 +112,7 @@ class Machine:
     @property
     def has_pairs(self) -> bool:
         """Whether some sample may have two rows."""
-        return self.n > self.samples.n
+        return len(self.u) > self.samples.n
 
     @property
     def _roots(self) -> FloatArray:
@@ -220,7 +220,7 @@ class Machine:
         With `carry`, rows at a bound stay at it when it moves. `small_shift` is chosen here, or
         left as it is.
         """
-        first, rows, moving = self.n, change.rebound, len(change.rebound) > 0
+        first, rows, moving = len(self.u), change.rebound, len(change.rebound) > 0
         self.before = UNMOVED
         if moving:
             self.before = Before(rows, self.t[rows], self.lo[rows], self.hi[rows])
@@ -235,7 +235,7 @@ class Machine:
             self.r[rows] += self.t[rows] - change.rebound_t
             self.t[rows] = change.rebound_t
             self.looks = None
-        if moving or (self.n > first and np.any(np.abs(change.add_t) != self.common)):
+        if moving or (len(change.add_at) and not self._is_common(change.add_t)):
             self._measure_targets()
         if change.d is not None:
             self.d = change.d
@@ -258,25 +258,26 @@ class Machine:
 
     def _append(self, change: RowChange, r: FloatArray | None, copied: bool) -> None:
         """Add the rows of a change at the end, in new arrays or where the others are."""
-        added = len(change.add_at)
-        changing = (CHANGING if len(change.rebound) else CHANGING[-1:]) if copied else ()
+        added, looked = len(change.add_at), self._is_looked_at()
+        moved = CHANGING if len(change.rebound) else CHANGING[-1:]
+        changing: tuple[str, ...] = moved if copied else ()
+        residuals = () if looked else ("held_r",)
         if added:
-            self.straight.come(self.n, change.add_at)
+            self.straight.come(len(self.u), change.add_at)
             start = np.zeros(added) if change.add_u is None else change.add_u
             root = np.sqrt(self.samples.diagonal[change.add_at])
-            if r is None and change.add_u is None:
-                r = self.residuals_of(change)
+            r = self.residuals_of(change) if r is None else r
             inside = np.zeros(added, dtype=bool)
-            new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside
-            self._room.extend_all(self, NEW, new, changing)
-            if r is None:  # f has terms of new rows as well
+            new = change.add_at, change.add_t, change.add_lo, change.add_hi, start, root, inside, r
+            names, changing = NEW + residuals, changing + residuals * copied
+            self._room.extend_all(self, names, new[: len(names)], changing)
+            if change.add_u is not None:  # f has terms of new rows as well
                 r = self.samples.weigh(self.coefficients(), change.add_at) + self.b - change.add_t
+                self.held_r[-added:] = r
         else:
             r = root = NO_VALUES
+            changing += residuals * copied
             self._room.extend_all(self, changing, (NO_VALUES,) * len(changing), changing)
-        looked = self._is_looked_at()
-        if not looked:
-            self._room.extend_all(self, ("held_r",), (r,), ("held_r",) if copied else ())
         if self.looks is not None:
             self.looks = self.looks.copy()  # what the judge has not computed, it does at the next
             self.looks.computed = None
@@ -295,6 +296,10 @@ class Machine:
         if len(change.add_at):
             self._append(change, r, copied=False)
         self.finish(change.remove)
+
+    def _is_common(self, t: FloatArray) -> bool:
+        """Whether these targets have the size that all others have."""
+        return 0.0 <= self.common == common_size(t)
 
     def _measure_targets(self) -> None:
         """The size of a target, and whether all have it."""
@@ -319,13 +324,11 @@ class Machine:
         """Take out rows whose u was brought to 0."""
         self.before, self.weighty = None, self.rows_with_weight()
         if len(gone):
-            leaving = self.straight.leave(ascending(gone), self.n)
+            leaving = self.straight.leave(ascending(gone), len(self.u))
             for rows in (self.factor.rows, self.weighty):
                 leaving.renumber(rows)
             if self.verdict.worst >= 0:
-                worst = np.array([self.verdict.worst])
-                leaving.renumber(worst)
-                self.verdict = self.verdict._replace(worst=int(worst[0]))
+                self.verdict = self.verdict._replace(worst=leaving.place_of(self.verdict.worst))
             self.factor.wipe_removed()
             if self.landmarks is not None:
                 self.landmarks.remove(leaving, self.looks, self.root)
@@ -336,7 +339,7 @@ class Machine:
                 self.looks.renumber(leaving)
                 self.looks.computed = None
                 self.held_r = self.looks.r if looked else self.held_r
-            if self.common < 0.0 or self.n == 0:
+            if self.common < 0.0 or len(self.u) == 0:
                 self._measure_targets()
 
     # -- kernel and weights ----------------------------------------------------------------------
@@ -414,8 +417,7 @@ class Machine:
 
     def strength(self) -> tuple[float, float]:
         """A bound on sum |k u| where k(x, x) = 1; and the least size that rounding goes by."""
-        rows = slice(None) if self.weighty is None else self.weighty
-        strength = strength_of(self.root[rows], self.u[rows])
+        strength = strength_of(self.root, self.u, self.weighty)
         return strength, self._usual_root * strength
 
     @property

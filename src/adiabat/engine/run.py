@@ -94,7 +94,7 @@ class Run:
 
     def _first_watch(self, touched: IntArray, fresh: bool) -> BoolArray:
         machine = self.machine
-        n = machine.n
+        n = len(machine.u)
         watched = np.zeros(n, dtype=bool)
         if n <= WATCH_ALL or self.whole:
             watched[:] = True
@@ -116,7 +116,7 @@ class Run:
 
     def _watch_nearest(self, watched: BoolArray, size: int) -> None:
         """Watch about so many rows, those nearest to r = 0."""
-        machine, n = self.machine, self.machine.n
+        machine, n = self.machine, len(watched)
         if size >= n - machine.n_margin:
             watched[:] = True
             return

@@ -64,7 +64,7 @@ class Samples:
         self._norms: FloatArray | None = None
         self.group: IntArray | None = None  # by position, where some machines have other samples
         self.n_read = 0  # kernel values computed for samples without a line, and not kept
-        self._whole = False  # every sample has a line, also those that come
+        self.in_lines = False  # columns may lack values of some samples, which `draw` gives them
         self.square: Square | None = None  # all kernel values, during a fit
 
     # -- what is there ---------------------------------------------------------------------------
@@ -261,15 +261,10 @@ class Samples:
 
     # -- lines -----------------------------------------------------------------------------------
 
-    @property
-    def in_lines(self) -> bool:
-        """Whether columns may lack values of some samples, which `draw` gives them."""
-        return isinstance(self.gram, LineGram) and not self._whole
-
     def draw(self, positions: IntArray) -> None:
         """Let columns have values for these samples."""
-        gram = self.gram
-        if not isinstance(gram, LineGram) or self._whole:
+        gram: Any = self.gram
+        if not self.in_lines:
             return
         lacking = gram.lacking(positions)
         if len(lacking):
@@ -287,7 +282,7 @@ class Samples:
         """Let columns have values for all samples, from now on."""
         if self.in_lines:
             self.draw(np.arange(self.n))
-            self._whole = True
+            self.in_lines = False
 
     def settle(self) -> None:
         """After an update: complete columns if values that they lack are read often; else trim."""
@@ -300,8 +295,9 @@ class Samples:
 
     def trim(self) -> None:
         """Drop lines if they are many, but for those read last and those of owners of columns."""
-        gram, left = self.gram, self.n // LEFT_LINES
-        if not isinstance(gram, LineGram) or self._whole or gram.n_lines <= self.n // MOST_LINES:
+        gram: Any = self.gram
+        left = self.n // LEFT_LINES
+        if not self.in_lines or gram.n_lines <= self.n // MOST_LINES:
             return
         read_at = gram.read_at[: gram.n_lines].copy()
         owned = gram.slot_of[gram.sample_of[: gram.n_lines]] >= 0
@@ -323,8 +319,9 @@ class Samples:
 
     def judged(self, weights: FloatArray, positions: IntArray) -> FloatArray:
         """The same by the judge's own product."""
-        gram, f = self.gram, np.empty(len(positions))
-        if not isinstance(gram, LineGram) or self._whole:
+        gram: Any = self.gram
+        f = np.empty(len(positions))
+        if not self.in_lines:
             weigh_rows(gram.panels, weights, gram.lines(positions), f)
             return f
         lines = gram.line_of[positions]
@@ -362,7 +359,7 @@ class Samples:
         other = Samples(self.kernel)
         other.gram, other.n, other.diagonal = self.gram.fork(), self.n, self.diagonal
         other._held, other._norms, other.group = self._held, self._norms, self.group
-        other._whole = self._whole
+        other.in_lines = self.in_lines
         return other
 
     # -- change ----------------------------------------------------------------------------------
@@ -378,8 +375,9 @@ class Samples:
         positions = np.arange(first := self.n - k, self.n)
         self.gram.append(k)
         self._check_diagonal(positions, self._own(first))
-        if self.by_features or isinstance(self.gram, LineGram):
-            if self._whole:
+        is_lined = isinstance(self.gram, LineGram)
+        if self.by_features or is_lined:
+            if is_lined and not self.in_lines:
                 self._draw(positions)
         else:
             occupied = owned(self.gram.owner)
@@ -407,7 +405,7 @@ class Samples:
             self._held = make_features(self.kernel, X)
             is_large = X.shape[0] >= LINED and self.viewed
             if is_large and not isinstance(self._held, LinearFeatures):
-                self.gram = LineGram(self.gram.memory)
+                self.gram, self.in_lines = LineGram(self.gram.memory), True
         self._held.add(X)
         if isinstance(self._held, LinearFeatures):
             if not isinstance(self.gram, LinearGram):

@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from adiabat._core import thread_pool
+from adiabat._core.conditions import residuals_at
 from adiabat._core.judge import weigh
 from adiabat._core.rows import nonzeros
 from adiabat.engine.bias import centre_bias
@@ -334,9 +335,7 @@ class Solver:
         f = np.empty((gram.n_lines, len(machines)))
         weigh(panels, weights, f)
         for column, machine in enumerate(machines):
-            r = f[:, column].take(gram.lines(machine.at))
-            r += machine.b - machine.t
-            machine.r = r
+            machine.r = residuals_at(f, column, gram.lines(machine.at), machine.b, machine.t)
             start_looking(machine)
 
     def require(self, tol: float) -> None:

@@ -47,8 +47,8 @@ class all_known:
 
     def __init__(self, samples: Samples, wanted: bool) -> None:
         self._samples = samples
-        few = 0 < samples.n <= FEW
-        self._wanted = wanted and few and samples.viewed and not samples.by_features
+        wanted = wanted and 0 < samples.n <= FEW
+        self._wanted = wanted and samples.viewed and not samples.by_features
 
     def __enter__(self) -> None:
         if self._wanted:

@@ -34,7 +34,7 @@ class OneClass(OneMachine):
 
     def total(self, machine: Key, target: FloatArray, weight: FloatArray) -> float:
         """The part nu of the weight of all samples."""
-        return self.nu * float(weight.sum())
+        return self.nu * float(np.add.reduce(weight))
 
     def stays(self, target: FloatArray, gone: IntArray) -> bool:
         """Nothing but the sum of weights is taken from the samples."""

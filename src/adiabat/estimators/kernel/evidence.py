@@ -39,27 +39,37 @@ def certify(
     if afresh:
         verdicts, errors = judged_afresh(model, progress)
         f_error = float(np.max(errors, initial=0.0))
-    worst = 0
-    if len(verdicts) > 1:
-        worst = max(range(len(verdicts)), key=lambda k: verdicts[k].severity)
-    found = verdicts[worst] if verdicts else Verdict()
+    worst, found = _worst_of(verdicts)
     return Certificate(
         residual=found.residual,
         gap=found.gap,
         n_samples=len(model),
         n_support=model.n_support(),
         tol=found.allowed or model.solver.tol,
-        ok=all(verdict.ok for verdict in verdicts),
+        ok=found.ok,
         held_fixed=held_fixed,
         n_seen=model.ledger.n_seen,
         retain=retain,
-        balance=max([verdict.balance for verdict in verdicts], default=0.0),
+        balance=found.balance,
         gap_tol=found.gap_allowed or model.solver.tol,
         worst=_id_of(model, machines[worst][1], found.worst) if found.worst >= 0 else None,
         rounding=found.rounding,
         f_error=f_error,
+        n_bounded=found.n_bounded,
+        moved=found.moved,
+    )
+
+
+def _worst_of(verdicts: list[Verdict]) -> tuple[int, Verdict]:
+    """Whose verdict is the worst, and that verdict, with what is to hold for all machines."""
+    if len(verdicts) < 2:
+        return 0, verdicts[0] if verdicts else Verdict()
+    worst = max(range(len(verdicts)), key=lambda k: verdicts[k].severity)
+    return worst, verdicts[worst]._replace(
+        ok=all(verdict.ok for verdict in verdicts),
+        balance=max([verdict.balance for verdict in verdicts]),
         n_bounded=sum([verdict.n_bounded for verdict in verdicts]),
-        moved=max([verdict.moved for verdict in verdicts], default=0.0),
+        moved=max([verdict.moved for verdict in verdicts]),
     )
 
 
