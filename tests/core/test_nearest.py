@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from adiabat._core.nearest import among, approach, places_of
+from adiabat._core.nearest import among, approach, places_of, take_out
 
 
 def test_rows_follow_the_nearest_landmark() -> None:
@@ -46,6 +46,10 @@ def test_places_of_rows_that_are_sought() -> None:
         rows = rng.permutation(60)[: rng.integers(0, 40)]
         rows[rng.random(len(rows)) < 0.2] = -1
         sought = np.unique(rng.integers(0, 60, rng.integers(0, 8)))
-        np.testing.assert_array_equal(
-            places_of(rows, sought), np.flatnonzero(np.isin(rows, sought))
-        )
+        here = np.isin(rows, sought)
+        np.testing.assert_array_equal(places_of(rows, sought), np.flatnonzero(here))
+        left = np.where(here, -1, rows)
+        take_out(rows, sought)
+        np.testing.assert_array_equal(rows, left)
+    with pytest.raises(ValueError, match="twice"):
+        places_of(np.array([4, 4]), np.array([4]))

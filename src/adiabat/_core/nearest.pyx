@@ -63,22 +63,35 @@ def among(const long long[::1] rows, const short[:, ::1] parts, const short[::1]
 
 def places_of(const long long[::1] rows, const long long[::1] sought):
     """Places in rows, which need not ascend, of those sought, which do."""
-    cdef Py_ssize_t i, low, high, middle, n = rows.shape[0], k = sought.shape[0], found = 0
-    cdef long long first = sought[0] if k else 0, last = sought[k - 1] if k else -1
-    out = np.empty(n, dtype=np.int64)
+    cdef Py_ssize_t i, found = 0
+    out = np.empty(min(rows.shape[0], sought.shape[0]), dtype=np.int64)
     cdef long long[::1] places = out
-    with nogil:
-        for i in range(n):
-            if not first <= rows[i] <= last:
-                continue
-            low, high = 0, k
-            while low < high:
-                middle = (low + high) // 2
-                if sought[middle] < rows[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if sought[low] == rows[i]:
-                places[found] = i
-                found += 1
-    return out[:found].copy()
+    for i in range(rows.shape[0]):
+        if _is_in(sought, rows[i]):
+            if found == places.shape[0]:
+                raise ValueError("a row is there twice")
+            places[found] = i
+            found += 1
+    return out[:found]
+
+
+def take_out(long long[::1] rows, const long long[::1] gone):
+    """Where a row is one of those gone, which ascend, it becomes -1."""
+    cdef Py_ssize_t i
+    for i in range(rows.shape[0]):
+        if _is_in(gone, rows[i]):
+            rows[i] = -1
+
+
+cdef inline bint _is_in(const long long[::1] sought, long long row) noexcept:
+    """Whether a row is among those sought, which ascend."""
+    cdef Py_ssize_t low = 0, high = sought.shape[0], middle
+    if high == 0 or not sought[0] <= row <= sought[high - 1]:
+        return False
+    while low < high:
+        middle = (low + high) // 2
+        if sought[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return sought[low] == row

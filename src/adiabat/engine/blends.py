@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from adiabat._core.nearest import among, places_of
+from adiabat._core.nearest import among, take_out
 from adiabat.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Blends:
 
     def remove(self, leaving: Leaving) -> None:
         """Take rows out; the others are renumbered."""
-        self.drop(places_of(self.rows, leaving.gone))
+        take_out(self.rows, leaving.gone)
         if leaving.filled:
             leaving.renumber(self.rows)
             return
